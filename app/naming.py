@@ -43,15 +43,16 @@ from backend.runs.run import Run
 from backend.runs.sweeps.report import SweepReport
 from backend.runs.sweeps.sweep import Early
 
-SHORT = 11  # characters
-MOST_RANKS = 8  # named one by one
+SHORT, MOST_RANKS = 11, 8  # characters; ranks that are named one by one
 SOON = 90.0
 """Seconds of waiting that are not worth telling: a cluster looks at its queue now and then."""
 
 
 def partition_name(cut: Partition) -> str:
-    """Replicas per stage while that is short, "2-1"; else the number of stages."""
-    return cut.label if len(cut.label) <= SHORT else f"{len(cut.stages)} stages"
+    """Replicas per stage while that is short, "2-1", with their shares or without; else the number
+    of stages."""
+    names = cut.label, cut.sharing(()).label
+    return next((n for n in names if len(n) <= SHORT), f"{len(cut.stages)} stages")
 
 
 def plan_name(plan: Plan) -> str:
@@ -231,7 +232,7 @@ def cleared(run: Run, zone: tzinfo | None = None) -> str | None:
 def cluster_words(cluster: Cluster) -> str:
     """A cluster in a line: "4 servers × 4 V100, 16.0 GiB, 12.0 GB/s inside, 1.25 GB/s between"."""
     inner = cluster.levels[0]
-    name, memory = _devices_words(cluster.each)
+    name, memory = cluster.device_names, _devices_words(cluster.each)
     if len(cluster.levels) == 1:
         return f"{inner.count} × {name}{memory}, {bandwidth(inner.bandwidth)}"
     outer = cluster.levels[1:]
@@ -243,14 +244,13 @@ def cluster_words(cluster: Cluster) -> str:
     )
 
 
-def _devices_words(devices: Sequence[Device]) -> tuple[str, str]:
-    """The names of devices, and what they have: ", 16.0 GiB each, speed 0.61 to 1"."""
+def _devices_words(devices: Sequence[Device]) -> str:
+    """What devices have: ", 16.0 GiB each, speed 0.61 to 1"."""
     memories = sorted({device.memory for device in devices if device.memory})
     speeds = sorted({device.speed for device in devices})
     most = " to ".join(dict.fromkeys(map(size, (*memories[:1], *memories[-1:]))))
     speed = " to ".join(dict.fromkeys(f"{each:g}" for each in (speeds[0], speeds[-1])))
-    told = (f", {most} each" if memories else "") + (f", speed {speed}" if speeds != [1.0] else "")
-    return " and ".join(dict.fromkeys(device.name for device in devices)), told
+    return (f", {most} each" if memories else "") + (f", speed {speed}" if speeds != [1.0] else "")
 
 
 def filter_words(wanted: RunFilter) -> str:

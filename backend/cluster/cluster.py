@@ -107,6 +107,11 @@ class Cluster:
         return len({(device.speed, device.memory) for device in self.devices}) <= 1
 
     @property
+    def device_names(self) -> str:
+        """The types of its devices: "V100 and A100"."""
+        return " and ".join(dict.fromkeys(device.name for device in self.each))
+
+    @property
     def speed(self) -> float:
         """Of all devices together, in profiled devices."""
         return sum(device.speed for device in self.each)

@@ -48,7 +48,7 @@ def plan_header(
         f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}"
     )
     cluster = question.cluster
-    title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device.name}"
+    title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device_names}"
     with page_header(title, line):
         with st.popover("Share", icon=":material/link:"):
             share_plan(wanted, base.prediction.plan.planner)

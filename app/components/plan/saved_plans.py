@@ -84,7 +84,7 @@ NAME = Column("Plan", 2.7, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
     text("Throughput", 1.3, lambda kept: rate(kept.prediction.samples_per_second)),
-    small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
+    small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device_names}"),
     when("Saved", 1.4, lambda kept: kept.created_at),
 )
 

@@ -23,6 +23,8 @@ def test_a_short_partition_is_named_by_its_replicas() -> None:
 
 def test_a_long_one_by_its_number_of_stages() -> None:
     assert partition_name(a_partition([1] * 16)) == "16 stages"
+    assert partition_name(a_partition([2, 1]).sharing(((1, 2), ()))) == "2(1:2)-1"
+    assert partition_name(a_partition([8]).sharing(((1, 1, 1, 1, 2, 2, 2, 2),))) == "8"
 
 
 def test_fallbacks_in_a_line() -> None:
