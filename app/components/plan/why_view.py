@@ -16,6 +16,7 @@ from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
 from backend.pipeline.codecs.catalog import codec
 from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shares import shares_text
 from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer, ranked
@@ -125,6 +126,9 @@ def _choices(answer: Answer) -> list[tuple[str, str]]:
     if len(cut.stages) > 1:
         named = ", ".join(codec(name).title if name else "plain" for name in _codecs(plan))
         found.append(("Messages", named))
+    if any(cut.shares):
+        told = (f"stage {s}: {shares_text(own)}" for s, own in enumerate(cut.shares) if own)
+        found.append(("Shares", ", ".join(told)))
     if max(cut.replicas) > 1:
         sharded = "sharded over the replicas of a stage" if plan.shard_state else "whole on each"
         found.append(("Optimizer's state", sharded))
