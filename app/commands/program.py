@@ -151,11 +151,19 @@ def synthesise_program(
     found = synthesised(profile, kept.cluster, kept.plan)
     if output:
         write(output, write_csv(found.found.program).encode())
-    told = _gains(found)
     if as_json:
-        print_json(told)
-    else:
-        print_table("", ["", ""], [(name, str(value)) for name, value in told.items()])
+        print_json(_gains(found))
+        return
+    one, other = found.found, found.best
+    idle, held = map(formats.seconds, found.idle_saved), map(str, found.most_held)
+    told = [
+        ("order", f"{formats.seconds(one.seconds)} a batch ({one.name})"),
+        ("fastest of the catalog", f"{formats.seconds(other.seconds)} a batch ({other.name})"),
+        ("as fast", formats.times(found.gain)),
+        ("less waiting per stage", ", ".join(idle)),
+        ("microbatches held per stage", ", ".join(held)),
+    ]
+    print_table("", ["", ""], told)
 
 
 def _gains(found: Synthesised) -> dict[str, object]:
