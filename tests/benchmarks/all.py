@@ -46,7 +46,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
-    *("codecs", "prediction", "run_ahead", "shared_node", "timeline"),
+    *("codecs", "prediction", "run_ahead", "shared_node", "shares", "synthesised", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

@@ -3,10 +3,10 @@
     python -m tests.benchmarks.bench_synthesised [--write]
 
 Each profile is cut into four stages of about equal compute, one on each server of Cluster-C (eight
-where a schedule has two chunks), 8 microbatches a batch. A cell is the batch's simulated seconds as a
-multiple of the compute of the slowest of the four stages. "found as S": on no stage more microbatches
-than S holds there. The last column is the gain over the fastest flush schedule of one chunk at the
-same memory.
+where a schedule has two chunks), 8 microbatches a batch. A cell is the batch's simulated seconds
+as a multiple of the compute of the slowest of the four stages. "found as S": on no stage more
+microbatches than S holds there. The last column is the gain over the fastest flush schedule of one
+chunk at the same memory.
 """
 
 import random
@@ -73,7 +73,7 @@ def _bound(profile: Profile, plan: Plan) -> float:
 
 
 def _other(profile: Profile, straight: Partition, name: str, bound: float) -> str:
-    """"-" where it cannot be planned."""
+    """ "-" where it cannot be planned."""
     try:
         chunked = interleaved(profile, STAGES, 1, 2)
         whole = straight if name.startswith("zb-h") else chunked
