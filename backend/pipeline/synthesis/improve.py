@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from backend.pipeline.synthesis.costs import Sequences, StageCosts, finish
 from backend.pipeline.synthesis.greedy import greedy_orders
+from backend.pipeline.synthesis.layered import fastest
+
+SAME = 1e-12
+"""Relative difference of two ends below which they are the same."""
 
 
 @dataclass
@@ -25,14 +29,16 @@ def synthesise(
 ) -> Sequences:
     """The fastest order found for `microbatches` from 1 on within `work` computes: the `known` ones
     that stages may hold and the greedy ones, the fastest first, each improved until no move helps.
+    With half of the work a faster one than these is looked for among all orders.
     """
+    budget = Budget(work // 2)
     starts = {each: finish(costs, each) for each in (*known, *greedy_orders(costs, microbatches))}
     fits = {each: end for each, end in starts.items() if _fits(costs, each)}
-    budget = Budget(work)
     found = [
         _improved(costs, each, fits[each], budget) for each in sorted(fits, key=fits.__getitem__)
     ]
-    return min(found)[1]
+    end, order = min(found)
+    return fastest(costs, microbatches, end * (1 - SAME), work // 2) or order
 
 
 def _fits(costs: StageCosts, found: Sequences) -> bool:
@@ -59,7 +65,7 @@ def _improved(
         for moved in _moves(costs, found):
             if not budget.take(moved):
                 return least, found
-            if (now := finish(costs, moved)) < least * (1 - 1e-12):
+            if (now := finish(costs, moved)) < least * (1 - SAME):
                 least, found = now, moved
                 break
         else:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from backend.pipeline.synthesis.costs import StageCosts, finish
 from backend.pipeline.synthesis.greedy import greedy_orders
 from backend.pipeline.synthesis.improve import is_held, synthesise
+from backend.pipeline.synthesis.layered import fastest
 from tests.oracles.every_order import earliest_end
 
 SECONDS = st.integers(0, 9).map(float)
@@ -38,12 +39,33 @@ def test_what_is_found_is_whole_held_and_not_slower_than_what_it_began_with(give
 def test_tiny_ones_are_the_fastest_of_all_orders(size: int, count: int):
     dealt = random.Random(size * 10 + count)
     for _ in range(4):
-        each = [tuple(float(dealt.randint(1, 9)) for _ in range(size)) for _ in range(3)]
-        hops = [tuple(float(dealt.randint(0, 9)) for _ in range(size - 1)) for _ in range(2)]
-        held = tuple(dealt.randint(1, count) for _ in range(size))
-        asked = StageCosts(*each, *hops, held)
+        asked = dealt_out(dealt, tuple(dealt.randint(1, count) for _ in range(size)))
         found = synthesise(asked, count, work=200_000)
         assert finish(asked, found) == pytest.approx(earliest_end(asked, count))
+
+
+@pytest.mark.parametrize("held", [(4, 1, 1), (1, 3, 1), (1, 1, 4), (1, 2, 1), (2, 1, 1)])
+def test_three_stages_and_four_microbatches_are_the_fastest_of_all_orders(held: tuple[int, ...]):
+    dealt = random.Random(sum(held))
+    for _ in range(4):
+        asked = dealt_out(dealt, held)
+        found = synthesise(asked, 4, work=200_000)
+        assert finish(asked, found) == pytest.approx(earliest_end(asked, 4))
+
+
+def test_what_moves_do_not_find_is_found_among_all_orders():
+    """Moves alone leave one of these 40 slower. With fifty times the work nothing is faster."""
+    dealt = random.Random(31)
+    for _ in range(40):
+        asked = dealt_out(dealt, tuple(dealt.randint(1, 4) for _ in range(3)))
+        end = finish(asked, synthesise(asked, 4, work=200_000))
+        assert fastest(asked, 4, end * (1 - 1e-9), work=10_000_000) is None
+
+
+def dealt_out(dealt: random.Random, held: tuple[int, ...]) -> StageCosts:
+    each = [tuple(float(dealt.randint(1, 9)) for _ in held) for _ in range(3)]
+    hops = [tuple(float(dealt.randint(0, 9)) for _ in held[1:]) for _ in range(2)]
+    return StageCosts(*each, *hops, held)
 
 
 def test_equal_stages_with_room_wait_for_their_first_forward_alone():
