@@ -12,6 +12,7 @@ from backend.pipeline.rows import Rows
 from backend.pipeline.schedules.pattern import orders
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import Shape
+from backend.pipeline.shape_checks import check_size
 from backend.pipeline.versions import number
 
 
@@ -22,8 +23,9 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
     made it, an all-reduce just before the step of a replicated stage, an averaging just after
     the step of several pipelines. A recomputation stands before the receive of its gradient, so
     that it may fill the wait. Backwards to which no gradient comes have neither. Raises
-    `InvalidInput` for a shape that the schedule refuses.
+    `InvalidInput` for a shape that the schedule refuses, or that has too many forwards.
     """
+    check_size(shape.num_stages, shape.num_microbatches)
     schedule.check(shape)
     return complete(schedule, shape, orders(schedule, shape))
 

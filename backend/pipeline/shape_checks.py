@@ -11,6 +11,19 @@ MOST_RUN_AHEAD = 64
 MOST_OF_A_ROUND = 4096
 """Microbatches of a round (a bound of ours, so that a wrong number is told)."""
 
+MOST_FORWARDS = 5_000_000
+"""Forwards of a program (a bound of ours: with what belongs to them they take gigabytes)."""
+
+
+def check_size(num_stages: int, num_microbatches: int) -> None:
+    """Raises `InvalidInput` where a program has more than `MOST_FORWARDS`."""
+    if num_stages * num_microbatches > MOST_FORWARDS:
+        raise InvalidInput(
+            f"{num_microbatches:,} microbatches through {num_stages:,} stages are no program that "
+            f"fits into memory: {MOST_FORWARDS:,} forwards are the most",
+            advice="Use fewer microbatches or fewer stages.",
+        )
+
 
 def check_chunks(replicas: Sequence[int], chunks: int, placement: Placement) -> None:
     """Raises `InvalidInput` where a pipeline rank is empty or its chunks cannot lie so."""

@@ -20,6 +20,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
+from backend.pipeline.shape_checks import check_size
 from backend.pipeline.simulate import simulate
 from backend.pipeline.timeline import Timeline
 
@@ -74,9 +75,11 @@ def uniform_shape(
 ) -> Shape:
     """A straight pipeline: one batch of `num_microbatches` where it flushes; else updates as
     often as `name` allows (after every microbatch; with 2bw after as many as pipeline ranks, where
-    these divide the microbatches, or as it runs ahead). 0 chunks are as many as it is made for."""
+    these divide the microbatches, or as it runs ahead). 0 chunks are as many as it is made for.
+    Raises `InvalidInput`."""
     member = schedule(name)
     chunks = chunks or member.usual_chunks
+    check_size(pipeline_size * chunks, num_microbatches)
     batch = num_microbatches if member.batched else 1
     straight = (1,) * pipeline_size
     if member.batched and not member.flushes:

@@ -1,7 +1,10 @@
 import pytest
 
 from backend.errors import InvalidInput
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
+from backend.prediction.uniform import uniform_shape
 
 
 def test_ranks_count_positions_first_and_replicas_within():
@@ -90,3 +93,11 @@ def test_every_microbatch_has_one_rank_per_stage_which_knows_it(num_pipelines, r
 def test_pipelines_that_do_not_share_evenly_are_refused(counts, message):
     with pytest.raises(InvalidInput, match=message):
         Shape((1, 1), 8, 4, **counts)
+
+
+@pytest.mark.parametrize(("size", "count"), [(2**31, 8), (4, 2**31), (3000, 3000)])
+def test_a_program_that_no_memory_holds_is_refused(size: int, count: int):
+    with pytest.raises(InvalidInput, match="5,000,000 forwards are the most"):
+        uniform_shape("1f1b-flush", size, count)
+    with pytest.raises(InvalidInput, match="5,000,000 forwards are the most"):
+        lower(schedule("1f1b-flush"), Shape((1,) * min(size, 3000), count * 1000, count * 1000))
