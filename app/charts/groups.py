@@ -7,8 +7,9 @@ from itertools import accumulate
 
 from app.formats import count, shorten
 from backend.profiles.folds import Fold, folded
+from backend.profiles.layer import Layer
 from backend.profiles.pair import ProfilePair
-from backend.profiles.profile import Layer, ModelGraph
+from backend.profiles.profile import ModelGraph
 
 FEW = 40
 """Up to so many layers each is shown by itself."""

@@ -10,8 +10,9 @@ from app.charts import layers, palette
 from app.charts.frame import figure
 from app.charts.groups import Detail, LayerGroup, Value, compute, edges, groups, pair_groups
 from app.formats import change, count, operations, seconds, size, size_unit, time_unit
+from backend.profiles.layer import Layer
 from backend.profiles.pair import ProfilePair
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.profile import Profile
 
 Measure = Literal["Time", "Memory", "Operations"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)

@@ -1,7 +1,7 @@
 """Layers of a profile as rows of a table."""
 
 from app.formats import seconds, size
-from backend.profiles.profile import Layer
+from backend.profiles.layer import Layer
 
 LAYER_HEAD = ["layer", "kind", "forward", "backward", "output", "parameters"]
 

@@ -1,6 +1,6 @@
 """The machines a plan is made for: devices on levels of links, innermost level first."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -130,6 +130,12 @@ class Cluster:
 
     def at(self, number: int) -> Device:
         return self.devices[number] if self.devices else self.device
+
+    def speed_of(self, numbers: Collection[int]) -> float:
+        """That of these devices together."""
+        if not self.devices:
+            return len(numbers) * self.device.speed
+        return sum(self.devices[number].speed for number in numbers)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -93,7 +93,7 @@ class Shape:
         """Per stage whether no gradient comes back to it."""
         return np.isin(np.arange(self.num_stages), self.one_way)
 
-    @property
+    @cached_property
     def num_devices(self) -> int:
         """The ranks of one pipeline; those of the others share their devices."""
         return sum(self.replicas)

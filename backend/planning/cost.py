@@ -66,12 +66,12 @@ def members_needed(
     needs no synchronisation; from two on the time falls with m, so the larger root of the
     quadratic inequality in m is the bound."""
     limit = max(limit, 1e-300)
-    ring = DIRECTIONS * 2 * parameter_bytes / bandwidth / limit
-    load = inner / limit
-    middle = ring if overlap else ring + load
-    root = (middle + np.sqrt(np.maximum(middle * middle - 4 * ring, 0.0))) / 2
-    count = np.maximum(np.ceil(np.maximum(root, load) * (1 - ROUNDING)), 2.0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        ring = DIRECTIONS * 2 * parameter_bytes / bandwidth / limit
+        load = inner / limit
+        middle = ring if overlap else ring + load
+        root = (middle + np.sqrt(np.maximum(middle * middle - 4 * ring, 0.0))) / 2
+        count = np.maximum(np.ceil(np.maximum(root, load) * (1 - ROUNDING)), 2.0)
         short = stage_seconds(inner, parameter_bytes, count, bandwidth, overlap) > limit
     return inner <= limit, count + short
 

@@ -22,7 +22,8 @@ from backend.pipeline.shape import Shape
 from backend.planning.cost import Floats
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 from backend.profiles.state_precision import state_precision_named
 from backend.units import bytes_text
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field
@@ -45,7 +46,7 @@ class Stage:
         return tuple(Fraction(own, sum(shares)) for own in shares)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Partition:
     """The stages, input first. They cover the layers without a gap and share no device, but
     with `chunks` > 1: then stage s + p sits on the devices of stage s, where p is the number of
@@ -95,7 +96,12 @@ class Partition:
 
     def pipeline_rank_of(self, stage: int) -> int:
         """The place in the pipeline that holds stage number `stage`."""
-        return int(holder(self.placement, stage, self.pipeline_size))
+        return self._holders[stage]
+
+    @cached_property
+    def _holders(self) -> tuple[int, ...]:
+        size = self.pipeline_size
+        return tuple(int(holder(self.placement, stage, size)) for stage in range(len(self.stages)))
 
     def held_by(self, pipeline_rank: int) -> tuple[int, ...]:
         """The numbers of the stages at a place in the pipeline, ascending."""

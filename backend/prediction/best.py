@@ -9,6 +9,7 @@ from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.best_first import fastest
+from backend.prediction.by_bound import ByBound
 from backend.prediction.candidates import (
     every_plan,
     head_plans,
@@ -112,7 +113,7 @@ class Improving:
         while is_better:
             is_better = False
             for plan in self._steps(current.plan):
-                if self._is_over() or self.simulations.bound(plan) <= self._enough:
+                if self._is_over():
                     break
                 found = self._tried_once(plan)
                 if found and found.samples_per_second > current.samples_per_second * (1 + STEP):
@@ -130,7 +131,7 @@ class Improving:
     def _faster(self, steps: Iterator[Plan]) -> bool:
         """Whether one of `steps` is faster than the best; then it is the best."""
         for plan in steps:
-            if self._is_over() or self.simulations.bound(plan) <= self._enough:
+            if self._is_over():
                 return False
             is_last = self.best
             if found := self._tried_once(plan):
@@ -162,15 +163,17 @@ class Improving:
         return self.best.samples_per_second * (1 + STEP)
 
     def _steps(self, plan: Plan) -> Iterator[Plan]:
-        """The neighbours of `plan`, the highest bound first, as far as the work suffices."""
+        """The neighbours of `plan` that may be faster than the best, the highest bound first, as
+        far as the work suffices."""
         question, work = self.simulations.question, self.simulations.work
-        found = []
+        found = ByBound(self.simulations)
         near = nearby(plan, question.profile, question.cluster)
         shared = chain.from_iterable(shared_too(question, other) for other in near)
-        for other in chain(variations(question, plan), shared):
+        for number, other in enumerate(chain(variations(question, plan), shared)):
             work.count(STAGE * len(plan.partition.stages) / 4 + plan.partition.num_devices / 8)
             if work.is_spent:
                 break
             if other not in self._tried and question.admits(other):
-                found.append(other)
-        yield from sorted(found, key=self.simulations.bound, reverse=True)
+                found.push(number, other)
+        while found.above(self._enough):
+            yield found.pop()[1]

@@ -1,13 +1,13 @@
 """The fastest of some plans, those with the highest bounds simulated first."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from dataclasses import dataclass
 from itertools import count
 
 from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
+from backend.prediction.by_bound import ByBound
 from backend.prediction.candidates import halved
 from backend.prediction.prediction import Prediction
 from backend.prediction.simulations import Simulations
@@ -35,7 +35,7 @@ def fastest(
     """
     watch.progress(name, 0, 0)
     least, *others = simulations.question.savings
-    race = Race(simulations, 1 + len(others), others)
+    race = Race(simulations, 1 + len(others), others, ByBound(simulations))
     race.enter(dict.fromkeys(first))
     race.begin()
     race.shrinks = False
@@ -44,7 +44,7 @@ def fastest(
         watch.progress(name, done, done + len(race.queue))
         if race.is_over() or watch.stop():
             break
-        race.run(*heappop(race.queue)[1:])
+        race.run(*race.queue.pop())
     if race.found:
         return race.found[2]
     watch.check()
@@ -53,7 +53,7 @@ def fastest(
 
 @dataclass
 class Race:
-    """Plans by their negative bounds and their numbers, those that were simulated left out.
+    """Plans by their bounds and their numbers, those that were simulated left out.
 
     ways    numbers that a plan takes: its own, and one for each way of `others` to save memory
     shrinks whether what does not fit is entered in smaller microbatches too
@@ -64,7 +64,7 @@ class Race:
     simulations: Simulations
     ways: int
     others: Sequence[Savings]
-    queue: list[tuple[float, int, Plan]] = field(default_factory=list)
+    queue: ByBound
     shrinks: bool = True
     found: Found | None = None
     fault: StageflowError | None = None
@@ -75,22 +75,24 @@ class Race:
         return self.ways * (self._entered - 1)
 
     def enter(self, plans: Iterable[Plan]) -> None:
-        bound = self.simulations.bound
-        self.queue += [(-bound(plan), self.next_number(), plan) for plan in plans]
-        heapify(self.queue)
+        for plan in plans:
+            self.queue.push(self.next_number(), plan)
 
     def is_settled(self) -> bool:
         """Whether no plan that is left is better."""
         if not self.queue:
             return True
-        return self.found is not None and is_settled(self.found, *self.queue[0][:2])
+        if self.found is None:
+            return False
+        least = self.found[0] * (1 - SIMILAR)
+        return not self.queue.above(least) or is_settled(self.found, *self.queue.first(least))
 
     def begin(self) -> None:
         """Simulate what is queued and may be the best, and what costs little: steps may lead
         further from there."""
         while self.queue:
             is_settled = self.is_settled()
-            _, number, plan = heappop(self.queue)
+            number, plan = self.queue.pop()
             if not is_settled or self.simulations.is_cheap(plan):
                 self.run(number, plan)
 
@@ -122,16 +124,16 @@ class Race:
         saved = {each.of(plan): None for each in self.others}
         for way, other in enumerate(saved, start=1):
             if other != plan:
-                heappush(self.queue, (-self.simulations.bound(other), number + way, other))
+                self.queue.push(number + way, other)
         admits = self.simulations.question.admits
         for other in filter(admits, halved(plan)) if self.shrinks else ():
-            heappush(self.queue, (-self.simulations.bound(other), self.next_number(), other))
+            self.queue.push(self.next_number(), other)
 
 
 def is_settled(found: Found, bound: float, number: int) -> bool:
-    """Whether no candidate of that negative bound and number, nor any behind it, is better."""
+    """Whether no candidate of that bound and number, nor any behind it, is better."""
     rate, first, _ = found
-    return -bound < rate * (1 - SIMILAR) or (-bound <= rate * (1 + SIMILAR) and number > first)
+    return bound < rate * (1 - SIMILAR) or (bound <= rate * (1 + SIMILAR) and number > first)
 
 
 def better(old: Found | None, new: Found) -> Found:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import lcm
+from math import inf, lcm
+from operator import truediv
 from typing import Literal
 
 import numpy as np
@@ -115,7 +116,21 @@ def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
     where the plan has no steady state."""
     durations = PlanDurations.of(profile, cluster, plan)
     worst = max(busiest(durations, plan, steady_shape(plan)), drained(durations, plan))
-    return plan.microbatch / worst if worst else float("inf")
+    return plan.microbatch / worst if worst else inf
+
+
+def compute_bound(profile: Profile, cluster: Cluster, plan: Plan) -> float:
+    """Samples/s that `most_samples` does not exceed: of the pipeline rank whose devices together
+    take longest for its layers."""
+    cut = plan.partition
+    between = profile.in_order(cut.order).between
+    seconds = [0.0] * cut.pipeline_size
+    for number, stage in enumerate(cut.stages):
+        part = between(stage.first, stage.stop)
+        seconds[cut.pipeline_rank_of(number)] += part.forward + part.backward
+    speeds = (cluster.speed_of(stage.devices) for stage in cut.stages[: cut.pipeline_size])
+    worst = max(map(truediv, seconds, speeds))
+    return plan.microbatch / worst if worst else inf
 
 
 def busiest(durations: PlanDurations, plan: Plan, shape: Shape) -> float:

@@ -24,12 +24,16 @@ from backend.planning.plan import Partition, Plan
 from backend.prediction.cut_messages import CutMessages
 from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import LayerSums
+from backend.profiles.profile import Profile
 
 TURN_COST = 1.2
 """How many times as long as profiled a rank computes that takes turns with others on a core: they
 empty each other's caches (8 to 30 % more processor time, measured), and the kernel leaves cores
 idle between turns (docs/evidence/prediction.md)."""
+CORE_COST = 1.03
+"""The same of a rank with a core to itself: what it does between layers, and what messages leave
+in its caches."""
 
 
 UpdateCosts = tuple[WeightUpdateCost, ...]
@@ -85,8 +89,13 @@ class PlanDurations:
 
     def faster(self, device: int, stage: int) -> float:
         """How many times as fast as the seconds of `stage` `device` computes."""
-        cost = TURN_COST if self.takes_turns else 1.0
-        return self.cluster.at(device).speed / self.pace(stage) / cost
+        return self.cluster.at(device).speed / self.pace(stage) / self._core_cost
+
+    @cached_property
+    def _core_cost(self) -> float:
+        if self.cluster.levels[0].cores is None:
+            return 1.0
+        return TURN_COST if self.takes_turns else CORE_COST
 
     @cached_property
     def takes_turns(self) -> bool:
@@ -190,20 +199,17 @@ class PlanDurations:
     def forward(self) -> tuple[float, ...]:
         """Seconds of one microbatch per stage, on the slowest of its devices; `backward` and
         `update` likewise."""
-        return self._seconds([sum(layer.forward for layer in part) for part in self._parts])
+        return self._seconds([part.forward for part in self._parts])
 
     @cached_property
     def backward(self) -> tuple[float, ...]:
-        return self._seconds([sum(layer.backward for layer in part) for part in self._parts])
+        return self._seconds([part.backward for part in self._parts])
 
     @cached_property
     def backward_input(self) -> tuple[float, ...]:
         """The input's half of a backward, a half where that was not measured; none for the first
         stage and behind a one-way cut."""
-        halves = [
-            sum(layer.backward_input or layer.backward / 2 for layer in part)
-            for part in self._parts
-        ]
+        halves = [part.backward_input for part in self._parts]
         asked = (False, *(not one_way for one_way in self.one_way[:-1]))
         gives = zip(asked, halves, strict=True)
         return self._seconds([half if is_asked else 0.0 for is_asked, half in gives])
@@ -211,9 +217,7 @@ class PlanDurations:
     @cached_property
     def backward_weight(self) -> tuple[float, ...]:
         """The weights' half; where it was not measured, what the other one leaves."""
-        halves = self._seconds(
-            [sum(layer.backward_weight for layer in part) for part in self._parts]
-        )
+        halves = self._seconds([part.backward_weight for part in self._parts])
         rests = zip(halves, self.backward, self.backward_input, strict=True)
         return tuple(half if half and other else whole - other for half, whole, other in rests)
 
@@ -221,7 +225,7 @@ class PlanDurations:
     def update(self) -> tuple[float, ...]:
         return self._seconds(
             [
-                sum(layer.update for layer in part) / sharers
+                part.update / sharers
                 for part, sharers in zip(self._parts, self._sharers, strict=True)
             ]
         )
@@ -244,7 +248,7 @@ class PlanDurations:
     @cached_property
     def added(self) -> tuple[float, ...]:
         """Seconds of a backward in which gradients are added to others, on average."""
-        adding = self._seconds([sum(layer.adding for layer in part) for part in self._parts])
+        adding = self._seconds([part.adding for part in self._parts])
         kept = zip(adding, self._update_costs, strict=True)
         return tuple(seconds * cost.added for seconds, cost in kept)
 
@@ -255,7 +259,7 @@ class PlanDurations:
         binds both), and so does putting what was gathered into the weights."""
         return self._seconds(
             [
-                self._whole_step(part, cost) / sharers + (_copying(part) if sharers > 1 else 0.0)
+                self._whole_step(part, cost) / sharers + (part.copying if sharers > 1 else 0.0)
                 for part, cost, sharers in zip(
                     self._parts, self._update_costs, self._sharers, strict=True
                 )
@@ -263,13 +267,10 @@ class PlanDurations:
         )
 
     @staticmethod
-    def _whole_step(part: tuple[Layer, ...], cost: WeightUpdateCost) -> float:
+    def _whole_step(part: LayerSums, cost: WeightUpdateCost) -> float:
         """Profiled seconds of an update of all weights of a stage."""
-        renews = cost.renews
-        seconds = sum(
-            (layer.out_of_place_update if renews else 0.0) or layer.update for layer in part
-        )
-        return seconds + (_copying(part) if cost.is_mean else 0.0)
+        seconds = part.renewal if cost.renews else part.update
+        return seconds + (part.copying if cost.is_mean else 0.0)
 
     @property
     def _update_costs(self) -> tuple[WeightUpdateCost, ...]:
@@ -277,22 +278,16 @@ class PlanDurations:
 
     def profiled_update(self, stage: int) -> float:
         """Seconds of an update of all weights on the profiled device."""
-        return sum(layer.update for layer in self._parts[stage])
+        return self._parts[stage].update
 
     @cached_property
     def parameter_bytes(self) -> tuple[int, ...]:
-        return tuple(sum(layer.parameter_bytes for layer in part) for part in self._parts)
+        return tuple(part.parameter_bytes for part in self._parts)
 
     @cached_property
-    def _parts(self) -> tuple[tuple[Layer, ...], ...]:
-        return tuple(
-            self.ordered.layers[stage.first : stage.stop] for stage in self.partition.stages
-        )
+    def _parts(self) -> tuple[LayerSums, ...]:
+        between, stages = self.ordered.between, self.partition.stages
+        return tuple(between(stage.first, stage.stop) for stage in stages)
 
     def _seconds(self, profiled: Sequence[float]) -> tuple[float, ...]:
         return tuple(seconds / self.pace(stage) for stage, seconds in enumerate(profiled))
-
-
-def _copying(part: tuple[Layer, ...]) -> float:
-    """Profiled seconds in which a number for each weight is read and written once."""
-    return 2 / 3 * sum(layer.adding for layer in part)

@@ -1,12 +1,12 @@
 """How the replicas of a stage sum their gradients: a ring over links, in buckets that travel while
 the backward still goes on."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.links import SumPart
-from backend.profiles.profile import Layer
+from backend.profiles.layer import LayerSums
 
 BUCKET_BYTES = 4 * 2**20
 """Of a bucket of gradients as ranks send it. Long enough to use the link, short enough to start
@@ -38,22 +38,10 @@ def ring(cluster: Cluster, devices: Iterable[int]) -> RingLinks:
 
 
 def pieces(
-    part: Sequence[Layer], backward: float, over: RingLinks, bucket_bytes: int
+    part: LayerSums, backward: float, over: RingLinks, bucket_bytes: int
 ) -> Iterator[SumPart]:
-    """The buckets of a stage's layers, as a backward of so many seconds fills them from the last
-    layer to the first; a layer's gradients are there when its own backward is over. The last
-    bucket, with which the loss travels, waits for the end."""
-    whole = sum(layer.backward for layer in part)
-    left, held, full = whole, 0, list[tuple[float, int]]()
-    for layer in reversed(part):
-        left -= layer.backward
-        held += layer.parameter_bytes
-        if held >= bucket_bytes:
-            full.append((max(0.0, left), held))
-            held = 0
-    if held or not full:
-        full.append((0.0, held))
-    *others, (_, last) = full
-    for rest, num_bytes in others:
-        yield SumPart(backward * rest / whole if whole else 0.0, over.seconds(num_bytes))
-    yield SumPart(0.0, over.seconds(last))
+    """The buckets of a stage's layers, as a backward of so many seconds fills them; with the last
+    one travels the loss."""
+    for left, num_bytes in part.buckets(bucket_bytes):
+        before = backward * left / part.backward if part.backward else 0.0
+        yield SumPart(before, over.seconds(num_bytes))

@@ -9,7 +9,7 @@ from backend.errors import StageflowError
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.plan import Plan
 from backend.planning.work import SearchWork
-from backend.prediction.bottleneck import drains, most_samples
+from backend.prediction.bottleneck import compute_bound, drains, most_samples
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
@@ -17,6 +17,8 @@ from backend.prediction.steady import forwards
 
 PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
 """Work of a prediction: once, per forward that is simulated, and per stage."""
+ROUGH, ROUNDED = 4.0, 1e-9
+"""Work of a rough bound per stage, and the share by which it is higher than it was worked out."""
 CHEAP = 0.01
 """Share of the work that is left, below which a simulation is worth a try."""
 
@@ -59,8 +61,7 @@ class Simulations:
     @cached_property
     def bound(self) -> Callable[[Plan], float]:
         """Samples/s that `plan` does not exceed; those that differ in a schedule alone that is
-        bounded alike are counted once. Infinite once the work is spent: what is not bounded is not
-        left out for its bound."""
+        bounded alike are counted once. Rough once the work is spent."""
         alike: dict[tuple[bool, bool], str] = {}
 
         def found(plan: Plan) -> float:
@@ -71,9 +72,16 @@ class Simulations:
         counted = cache(self._bound)
         return found
 
+    def rough_bound(self, plan: Plan) -> float:
+        """The same for compute alone, at less work and never below it."""
+        self.work.count(ROUGH * (1 + len(plan.partition.stages)))
+        gain = self.question.gain if plan.num_pipelines > 1 else 1.0
+        rough = gain * compute_bound(self.question.at(plan.microbatch), self.question.cluster, plan)
+        return float(f"{rough * (1 + ROUNDED):.10g}")
+
     def _bound(self, plan: Plan) -> float:
         if self.work.is_spent:
-            return inf
+            return self.rough_bound(plan)
         self.work.count(PREDICTING / 3 + STAGE * len(plan.partition.stages))
         question, plan = self.question, self.question.coded(plan)
         gain = question.gain if plan.num_pipelines > 1 else 1.0

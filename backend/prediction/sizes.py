@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from backend.planning.memory import at_work
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 from backend.profiles.state_precision import StatePrecisionKind, state_precision_named
 
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from backend.codec import from_json, num_values, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 
 FORMAT: Literal["stageflow-profile"] = "stageflow-profile"
 VERSION: Literal[1] = 1

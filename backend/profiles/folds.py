@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from backend.profiles.profile import Layer, ModelGraph
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph
 
 LONGEST = 64
 """Layers of a block that has no path of its own: longer ones are not looked for."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.profiles.faults import find_faults
+from backend.profiles.layer import Layer
 from backend.profiles.module_text import flops, text_of
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import ModelGraph, Profile
 
 ADVICE = (
     "A node is written: nodeN -- Conv2d(3, 64) -- forward_compute_time=MS, "

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 
 SIGNIFICANT = 0.02
 """A layer counts from this share of its model's compute on."""

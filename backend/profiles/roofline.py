@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.profiles.devices import Peak
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 BACKWARD = 2.0
 """A backward computes two products of the forward's size: the inputs' and the weights' gradient."""

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from backend.errors import InvalidInput
 from backend.profiles.devices import Peak, find, names, peak
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 
 MEMORY_SHARE = 0.5
 """A layer whose bytes alone take this share of its measured time, or more, is taken to be bound

@@ -23,7 +23,8 @@ from backend.prediction import answer
 from backend.prediction.predict import predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.events import Metrics
 from backend.runs.plans import StoredPlan
 from backend.runs.profiles import StoredProfile

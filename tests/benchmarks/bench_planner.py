@@ -26,7 +26,8 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan
 from backend.prediction.predict import predict
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.benchmarks.evidence import evidence
 
 REPEATS = 3

@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT))
 from backend.cluster.cluster import Cluster, Level  # noqa: E402
 from backend.planning.plan import Partition, Plan, Stage  # noqa: E402
 from backend.prediction.predict import predict  # noqa: E402
-from backend.profiles.profile import Layer, ModelGraph, Profile  # noqa: E402
+from backend.profiles.layer import Layer  # noqa: E402
+from backend.profiles.profile import ModelGraph, Profile  # noqa: E402
 from backend.runs.request.spec import TrainSpec  # noqa: E402
 from backend.runs.run import Run  # noqa: E402
 from backend.settings import Settings  # noqa: E402

@@ -18,7 +18,8 @@ from backend.planning.balanced import even_stops, interleaved, side_by_side
 from backend.planning.plan import Partition, Plan
 from backend.prediction.predict import predicted_durations, predicted_program
 from backend.prediction.synthesised import synthesised
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.benchmarks.evidence import evidence
 from tests.unit.planning.published import MODELS, load
 

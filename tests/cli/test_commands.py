@@ -10,7 +10,8 @@ import pytest
 
 from backend.bootstrap import connect
 from backend.profiles.document import write_profile
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.request.spec import TrainSpec
 from backend.settings import Settings
 from tests.app import seed

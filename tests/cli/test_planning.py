@@ -8,7 +8,8 @@ from backend.cluster.document import write_cluster
 from backend.cluster.presets import preset
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.profiles.document import write_profile
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.cli.conftest import Command
 
 SERVERS = """\

@@ -9,7 +9,8 @@ import pytest
 
 from backend.prediction.predict import predict
 from backend.profiles.document import write_profile
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.app import seed
 
 

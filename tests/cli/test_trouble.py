@@ -9,7 +9,8 @@ import pytest
 
 from backend.bootstrap import connect
 from backend.cluster.presets import local
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.settings import Settings
 from tests.app import seed
 from tests.cli.conftest import Command

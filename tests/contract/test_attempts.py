@@ -17,7 +17,8 @@ from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
 from backend.planning.plan import Partition, Plan, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
 from backend.runs.request.spec import ProfileSpec, StopSpec, TrainSpec

@@ -9,7 +9,8 @@ from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.definitions.definition import Definition, DefinitionInUse, InvalidDefinition
 from backend.errors import InvalidInput, NotFound
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.request.spec import ProfileSpec
 
 ONE = b"def model():\n    return 1\n"

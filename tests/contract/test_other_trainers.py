@@ -12,7 +12,8 @@ import pytest
 from backend.planning.balanced import copied, side_by_side
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.trainers.forms import TRAINERS
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 NAMES = ("tok_embeddings", *(f"layers.{n}" for n in range(6)), "norm", "output")
 PROFILE = Profile(

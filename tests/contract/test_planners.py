@@ -14,7 +14,8 @@ from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import microbatch_unit, training_shape
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 
 def chain(num_layers: int, seed: int) -> Profile:

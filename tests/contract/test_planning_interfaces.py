@@ -31,7 +31,8 @@ from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer, by_hand, compare, rank
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.profiles import StoredProfile
 from tests.api.conftest import module_home, serving  # noqa: F401 # a fixture
 from tests.app import seed

@@ -14,7 +14,8 @@ from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.predict import predict, predicted_program
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.history.labels import Change, NameTaken
 from backend.runs.plans import PlanInUse, StoredPlan
 from backend.runs.profiles import ProfileInUse

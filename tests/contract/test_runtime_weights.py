@@ -15,7 +15,8 @@ from backend.pipeline.actions import Flow, Message
 from backend.pipeline.codecs.catalog import CODECS
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.prediction.cut_messages import CutMessages
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 from backend.runs.events import SENT, SENT_PLAIN
 from backend.runs.job import Job
 from tests.contract.launching import launch, losses_by_case

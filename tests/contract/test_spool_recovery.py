@@ -11,7 +11,8 @@ from backend.bootstrap import Backend, connect
 from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Artifact, Metrics, Spans, write_line

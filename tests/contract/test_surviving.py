@@ -9,7 +9,8 @@ from backend.cluster.cluster import Device
 from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.request.spec import DataSpec, TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary

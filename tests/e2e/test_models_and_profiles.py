@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from backend.profiles.crossing import Crossing, TiedWeight
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
 from tests.e2e.tour import dashboard

@@ -7,13 +7,8 @@ import pytest
 from backend.codec import from_json, from_plain, to_json, to_plain
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
-from backend.profiles.profile import (
-    Layer,
-    MessageOverhead,
-    ModelGraph,
-    Profile,
-    TiedWeight,
-)
+from backend.profiles.layer import Layer
+from backend.profiles.profile import MessageOverhead, ModelGraph, Profile, TiedWeight
 
 LAYERS = tuple(Layer(name, "Linear", 1.0, 2.0, 8, 4, out_of_place_update=0.5) for name in "ab")
 GRAPH = ModelGraph(LAYERS, ((0, 1),), tied_weights=(TiedWeight(0, (1,), "w", 4),))

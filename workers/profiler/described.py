@@ -9,7 +9,8 @@ from torch import Tensor
 
 from backend.profiles.crossing import Crossing, TiedWeight
 from backend.profiles.devices import peak
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.roofline import BACKWARD, Work, roofline
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog

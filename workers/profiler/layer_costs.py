@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from backend.profiles.profile import Layer
+from backend.profiles.layer import Layer
 from workers.definitions.layers import LayeredModel
-from workers.profiler.measure import ModelTimes, middle
+from workers.profiler.measure import ModelTimes, usual
 from workers.profiler.sizes import LayerSizes
 
 
@@ -29,8 +29,8 @@ def layer_costs(
                 update=update,
                 backward_input=measured.backward_input(times),
                 backward_weight=measured.backward_weight(times),
-                adding=middle(times.adding),
-                out_of_place_update=middle(times.out_of_place_update),
+                adding=usual(times.adding),
+                out_of_place_update=usual(times.out_of_place_update),
                 saved_bytes=sizes.saved[index] if sizes else None,
                 buffer_bytes=layer.buffer_bytes,
                 frozen_bytes=layer.frozen_bytes,

@@ -10,7 +10,7 @@ add up to more than the model.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from statistics import median
+from statistics import fmean, median
 
 import torch
 from torch import Tensor, nn
@@ -83,29 +83,30 @@ class ModelTimes:
     nothing: LayerTimes
 
     def seconds(self, times: LayerTimes) -> tuple[float, float, float]:
-        """Medians of (forward, backward, update), less what a stage costs that does nothing."""
+        """Means of (forward, backward, update), less what a stage costs that does nothing."""
         forward = _net(times.forward, self.nothing.forward)
-        return forward, _net(times.backward, self.nothing.backward), middle(times.update)
+        return forward, _net(times.backward, self.nothing.backward), usual(times.update)
 
     def backward_input(self, times: LayerTimes) -> float:
-        """Median seconds of the input's half of the backward, at most the whole one; 0.0 where
+        """Mean seconds of the input's half of the backward, at most the whole one; 0.0 where
         it was not measured apart."""
         taken = _net(times.backward_input, self.nothing.backward_input)
         return min(taken, self.seconds(times)[1])
 
     def backward_weight(self, times: LayerTimes) -> float:
-        """Median seconds of the other half, run by itself; 0.0 likewise."""
+        """Mean seconds of the other half, run by itself; 0.0 likewise."""
         return _net(times.backward_weight, self.nothing.backward_weight)
 
 
 def _net(seconds: list[float], nothing: list[float]) -> float:
-    """The median beyond that of a stage that does nothing, not below 0; 0.0 of none."""
-    return max(0.0, median(seconds) - median(nothing)) if seconds else 0.0
+    """The mean beyond that of a stage that does nothing, not below 0; 0.0 of none."""
+    return max(0.0, usual(seconds) - usual(nothing)) if seconds else 0.0
 
 
-def middle(seconds: list[float]) -> float:
-    """The median; 0.0 of none."""
-    return median(seconds) if seconds else 0.0
+def usual(seconds: list[float]) -> float:
+    """The mean, for a run of many adds up to it, of what took at most twice the median; 0.0 of
+    none."""
+    return fmean(s for s in seconds if s <= 2 * median(seconds)) if seconds else 0.0
 
 
 def benches(

@@ -12,7 +12,8 @@ from app.charts.model.module_tree import Module, around, first_open
 from app.formats import count, operations, percent, seconds, shorten, size
 from app.session.state import Key
 from backend.planning.memory import at_work
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 
 HERE = Path(__file__).parent / "graph"
 TITLE, REMARK = 25, 17

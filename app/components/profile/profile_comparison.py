@@ -14,8 +14,9 @@ from app.components.shell.pick import pick
 from app.formats import NOTHING, change, count, percent, seconds, size, time_unit
 from app.session import state
 from app.session.state import Param
+from backend.profiles.layer import Layer
 from backend.profiles.pair import NEAR, SIGNIFICANT, ProfilePair
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 
 Time = Callable[[Layer], float]

@@ -101,7 +101,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
         if stage[rank] == SUM and (ring := shared.rings[-2 - need]):
             links, parts = ring[0].get(rank, ()), ring[1]
             began, end = begun[-2 - need], parts_end[rank]
-            while parts_done[rank] < len(parts) and end <= now:
+            while parts_done[rank] < len(parts) and (end <= now or not links):
                 part = parts[parts_done[rank]]
                 begin = max(end, began - part.before)
                 for link, _ in links:

@@ -11,7 +11,8 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
 from backend.prediction.trainers.names import NamesElsewhere, names_elsewhere
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.prediction.trainers.handover import Handover
-from backend.profiles.profile import Layer
+from backend.profiles.layer import Layer
 
 IN_BLOCKS = (
     "Move the cut to the start of a module, or profile with blocks as layers and plan again."

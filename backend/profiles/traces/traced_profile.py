@@ -7,7 +7,8 @@ from statistics import median
 
 from backend.errors import InvalidInput
 from backend.profiles.document import check_profile
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.traces.occurrences import Occurrence, occurrences
 from backend.profiles.traces.trace_file import Trace, TraceEvent
 from backend.units import percent_text

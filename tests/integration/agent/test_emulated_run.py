@@ -6,7 +6,8 @@ from backend.cluster.cluster import Cluster, Level
 from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.request.spec import TrainSpec
 from backend.runs.states import RunState
 

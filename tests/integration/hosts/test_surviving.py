@@ -11,7 +11,8 @@ from safetensors.torch import load_file
 from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.runs.states import RunState

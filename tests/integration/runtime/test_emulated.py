@@ -19,7 +19,8 @@ from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict
 from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.prediction.steady import seconds_per_microbatch
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec
 from tests.ports import free_port

@@ -18,7 +18,8 @@ from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.document import check_profile
 from backend.profiles.files import read_profile_file
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.traces.trace_file import read_trace_path
 from tests.integration.traces import traced_rank
 from tests.ports import free_port

@@ -2,7 +2,8 @@
 
 from random import Random
 
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 BLOCK = ("norm", "self_attn.q_proj", "self_attn.o_proj", "mlp.up", "mlp.act", "mlp.down")
 

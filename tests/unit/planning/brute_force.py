@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Level
 from backend.planning.plan import Partition, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 numbers = st.integers(0, 20)
 held_once = st.sampled_from((0, 0, 0, 40))

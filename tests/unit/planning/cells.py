@@ -6,7 +6,8 @@ layers of one cell are open, the next cell has begun on what the one before both
 
 import random
 
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 BLOCKS = 5
 STEPS = 5

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import MemoryRule
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 SHAPES = {
     "2 levels": ((2, 2), (2, 3), (3, 2)),

@@ -18,7 +18,8 @@ from backend.planning.balanced import (
     widths,
 )
 from backend.planning.plan import Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 EVEN = Profile("p", ModelGraph.chain((Layer("l", "Linear", 1.0, 2.0, 10, 40),) * 8), 1)
 

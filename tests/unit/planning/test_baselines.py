@@ -11,7 +11,8 @@ from backend.errors import InvalidInput
 from backend.planning.baselines import data_parallel, even_split, model_parallel, straight
 from backend.planning.catalog import PLANNERS, planner
 from backend.planning.plan import Partition, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 numbers = st.integers(0, 20)
 layers = st.builds(Layer, st.just("l"), st.just("Linear"), numbers, numbers, numbers, numbers)

@@ -5,7 +5,8 @@ import pytest
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Partition, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 PROFILE = Profile("p", ModelGraph.chain((Layer("l", "Linear", 1.0, 1.0, 30, 40),) * 4), 1)
 CLUSTER = Cluster((Level(2, 100.0), Level(2, 10.0)))

@@ -12,7 +12,8 @@ from backend.planning.cost import (
     stage_seconds,
     sync_seconds,
 )
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(
     Layer(f"l{n}", "Linear", forward=n, backward=2 * n, output_bytes=10 * n, parameter_bytes=n)

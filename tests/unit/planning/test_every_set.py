@@ -19,7 +19,8 @@ from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import PlanDoesNotFit, Stage
 from backend.planning.work import SearchWork
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 PAIR = (Layer("a", "Linear", 1, 0, 60, 4), Layer("b", "Linear", 1, 0, 0, 4))
 TWO = Profile("p", ModelGraph.chain(PAIR), 1)

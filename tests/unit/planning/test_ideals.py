@@ -8,7 +8,8 @@ from brute_force import chains, graphs, nested_cuts
 from hypothesis import given, settings
 
 from backend.planning.pipedream.candidates import all_ideals
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 
 def diamond(width: int, length: int) -> Profile:

@@ -13,7 +13,8 @@ from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.predict import predicted_program
 from backend.prediction.shapes import steady_shape
 from backend.prediction.sizes import PlanSizes
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.what_if import kept_in
 
 LAYERS = (

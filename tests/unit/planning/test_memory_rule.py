@@ -15,7 +15,8 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.shapes import steady_shape
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 NAMES = [member.name for member in training_schedules()]
 names = st.sampled_from(NAMES)

@@ -15,7 +15,8 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
 from backend.planning.pipedream.planner import optimum, pipedream
 from backend.planning.plan import PlanDoesNotFit, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 
 def check(profile, cluster, overlap=True):

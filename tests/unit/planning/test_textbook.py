@@ -10,7 +10,8 @@ from published import FOLDER, load
 from backend.cluster.cluster import Cluster, Level
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.oracles.pipedream import bottleneck_of_the_paper
 
 

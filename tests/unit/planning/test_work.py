@@ -7,7 +7,8 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.planner import optimum
 from backend.planning.work import SearchWork, WorkSpent
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1.0 + n % 5, 2.0, 8 + n % 3, 40 - n) for n in range(20))
 PROFILE = Profile("p", ModelGraph.chain(LAYERS), 1)

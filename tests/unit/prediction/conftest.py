@@ -4,7 +4,8 @@ import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Plan, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = (
     Layer("a", "Linear", 1.0, 2.0, output_bytes=100, parameter_bytes=1000, update=0.5),

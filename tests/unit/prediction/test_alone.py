@@ -9,7 +9,8 @@ from backend.cluster.presets import cluster_a, local
 from backend.prediction import question as limits
 from backend.prediction.answer import Reply, replies
 from backend.prediction.question import PLANNER_NAMES, Question
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from tests.unit.planning.published import FOLDER, load
 
 published = pytest.mark.skipif(

@@ -16,7 +16,8 @@ from backend.prediction.predict import predict
 from backend.prediction.question import Question
 from backend.prediction.search import search
 from backend.profiles.graph_txt import read_graph
-from backend.profiles.profile import ONE_LAYER, Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ONE_LAYER, ModelGraph, Profile
 
 MIB = 2**20
 CONVOLUTIONS = Layer("conv", "Conv2d", 2e-3, 4e-3, output_bytes=MIB, parameter_bytes=MIB)

@@ -10,12 +10,16 @@ from backend.cluster.presets import cluster_a, local
 from backend.errors import StageflowError
 from backend.planning.plan import Plan
 from backend.planning.savings import Savings
+from backend.planning.work import SearchWork
 from backend.prediction import best
-from backend.prediction.bottleneck import most_samples
+from backend.prediction.bottleneck import compute_bound, most_samples
+from backend.prediction.by_bound import ByBound
 from backend.prediction.candidates import every_plan
 from backend.prediction.question import Question
 from backend.prediction.search import search
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.prediction.simulations import Simulations
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 CLUSTERS = (
     local(3),
@@ -59,6 +63,36 @@ def test_no_simulation_is_faster_than_the_bound(question, recompute, shard_state
             continue
         bound = most_samples(question.profile_of(asked), question.cluster, asked)
         assert found.samples_per_second <= bound * (1 + 1e-9), asked
+        rough = compute_bound(question.profile_of(asked), question.cluster, asked)
+        assert bound <= rough * (1 + 1e-9), asked
+
+
+@settings(max_examples=15)
+@given(questions())
+def test_plans_come_in_the_order_of_their_bounds_whichever_of_these_are_worked_out(question):
+    plans = list(every_plan(question))[:200]
+    simulations = Simulations(question, SearchWork())
+    queue = ByBound(simulations)
+    for number, plan in enumerate(plans):
+        queue.push(number, plan)
+    found = [queue.pop()[0] for _ in plans]
+    assert found == sorted(range(len(plans)), key=lambda number: -simulations.bound(plans[number]))
+
+
+@settings(max_examples=15)
+@given(questions(), st.floats(0.2, 1.2))
+def test_what_is_left_above_some_rate_is_known_by_few_bounds(question, share):
+    plans = list(every_plan(question))[:200]
+    simulations = Simulations(question, SearchWork())
+    enough = share * max(map(simulations.bound, plans))
+    queue = ByBound(Simulations(question, SearchWork()))
+    for number, plan in enumerate(plans):
+        queue.push(number, plan)
+    found = 0
+    while queue.above(enough):
+        assert simulations.bound(queue.pop()[1]) > enough
+        found += 1
+    assert found == sum(simulations.bound(plan) > enough for plan in plans)
 
 
 @settings(max_examples=10)

@@ -15,8 +15,9 @@ from backend.pipeline.actions import (
 )
 from backend.prediction.durations import PlanDurations
 from backend.prediction.weight_update_cost import WeightUpdateCost
+from backend.profiles.layer import Layer
 from backend.profiles.message_overhead import MessageOverhead
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import ModelGraph, Profile
 
 
 @pytest.fixture

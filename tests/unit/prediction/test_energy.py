@@ -13,7 +13,8 @@ from backend.prediction.energy import Energy, energy, energy_reason
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 MIB = 2**20
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-3 * (n + 1), 2e-3, MIB, MIB) for n in range(6))

@@ -17,7 +17,8 @@ from backend.prediction.fallbacks import fallbacks
 from backend.prediction.question import Question
 from backend.prediction.same_updates import goes_on_from, updates_of
 from backend.prediction.search import search
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 SPEEDS = (1.0, 1.0, 2.0, 1.0, 0.5, 1.0)
 

@@ -19,7 +19,8 @@ from backend.prediction.predict import predict
 from backend.prediction.shapes import steady_shape
 from backend.prediction.shared_links import ClusterLinks
 from backend.prediction.weight_update_cost import WeightUpdateCost
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer, LayerSums
+from backend.profiles.profile import ModelGraph, Profile
 
 FLAT = Cluster((Level(2, 100.0),), Device())
 OVER = RingLinks(2, frozenset({(0.0, 100.0)}))
@@ -37,19 +38,19 @@ def both(layers=LAYERS, schedule="pipedream", batch=1):
 
 
 def test_buckets_fill_from_the_last_layer_and_the_last_one_waits_for_the_end():
-    assert list(pieces(LAYERS, 10.0, OVER, 100)) == [
+    assert list(pieces(LayerSums.of(LAYERS), 10.0, OVER, 100)) == [
         SumPart(3.0, 1.1),  # layers 3 and 2
         SumPart(1.0, 3.0),
         SumPart(0.0, 0.4),
     ]
-    assert next(pieces(LAYERS, 5.0, OVER, 100)) == SumPart(1.5, 1.1)
-    assert list(pieces(LAYERS, 10.0, OVER, 1000)) == [SumPart(0.0, 4.5)]
+    assert next(pieces(LayerSums.of(LAYERS), 5.0, OVER, 100)) == SumPart(1.5, 1.1)
+    assert list(pieces(LayerSums.of(LAYERS), 10.0, OVER, 1000)) == [SumPart(0.0, 4.5)]
     bare = replace(LAYERS[0], parameter_bytes=0)
-    assert list(pieces((bare, *LAYERS[1:]), 10.0, OVER, 100)) == [
+    assert list(pieces(LayerSums.of((bare, *LAYERS[1:])), 10.0, OVER, 100)) == [
         SumPart(3.0, 1.1),
         SumPart(0.0, 3.0),
     ]
-    assert list(pieces((bare,), 10.0, OVER, 100)) == [SumPart(0.0, 0.0)]
+    assert list(pieces(LayerSums.of((bare,)), 10.0, OVER, 100)) == [SumPart(0.0, 0.0)]
 
 
 def test_what_a_backward_does_not_hide_is_waited_for():

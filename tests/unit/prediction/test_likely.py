@@ -10,7 +10,8 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction import predict as predicting
 from backend.prediction.likely import IN_TURNS, NINE_OF_TEN, OWN_CORES, likely_seconds
 from backend.prediction.predict import predict
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-3, 2e-3, 8, 8) for n in range(4))
 PROFILE = Profile("p", ModelGraph.chain(LAYERS), 1)

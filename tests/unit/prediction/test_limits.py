@@ -12,7 +12,8 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction import predict, question
 from backend.prediction.answer import rank
 from backend.prediction.question import Question
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-3 * (1 + n % 4), 2e-3, 2**20, 2**22) for n in range(24))
 ASKED = Question(

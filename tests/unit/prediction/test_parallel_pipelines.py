@@ -11,7 +11,8 @@ from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.parallel_pipelines import gain_of_sharing
 from backend.prediction.question import Question
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1.0, 2.0, 10, 10, 0.25) for n in range(2))
 PROFILE = Profile("p", ModelGraph.chain(LAYERS), 4)

@@ -17,7 +17,8 @@ from backend.prediction.predict import predict
 from backend.prediction.question import Question
 from backend.prediction.reasons import reasons
 from backend.prediction.search import search
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 MIB = 2**20
 LAYERS = tuple(Layer(f"l{n}", "Linear", 0.01, 0.02, MIB, MIB) for n in range(8))

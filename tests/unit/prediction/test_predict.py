@@ -13,7 +13,8 @@ from backend.planning.plan import Partition, PlanDoesNotFit, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
 from backend.prediction.steady import on_cluster, seconds_per_microbatch
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 FREE = Cluster((Level(4, 1e30),))
 """Four devices on links that cost nothing."""

@@ -15,7 +15,8 @@ from backend.planning.balanced import copied, even_stops, interleaved, side_by_s
 from backend.planning.plan import Partition, Plan
 from backend.prediction.predict import predicted_program
 from backend.prediction.programs import IMPORTED, check_size, examined, exported
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 PROFILE = Profile(
     "p", ModelGraph.chain(tuple(Layer(f"l{n}", "Linear", 1.0 + n, 2.0, 8, 8) for n in range(6))), 2

@@ -25,7 +25,8 @@ from backend.prediction.same_updates import goes_on_from
 from backend.prediction.search import search
 from backend.prediction.steady import seconds_per_microbatch
 from backend.prediction.uniform import UniformDurations
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 AHEAD = [name for name, member in SCHEDULES.items() if member.runs_ahead]
 

@@ -17,7 +17,8 @@ from backend.prediction.improvement import nearby
 from backend.prediction.question import Question
 from backend.prediction.same_updates import samples_per_update
 from backend.prediction.search import search
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 MIB = 2**20
 

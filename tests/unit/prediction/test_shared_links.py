@@ -5,7 +5,8 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict
 from backend.prediction.shared_links import ClusterLinks
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 THREE = Cluster((Level(2, 1e3), Level(2, 1e2, 0.5), Level(2, 1e1, 2.0)), Device())
 LAYERS = (Layer("a", "Linear", 1.0, 1.0, 100, 0), Layer("b", "Linear", 0.1, 0.1, 0, 0))

@@ -17,7 +17,8 @@ from backend.prediction.answer import rank
 from backend.prediction.bottleneck import most_samples
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-2, 2e-2, 64, 64) for n in range(4))
 PROFILE = Profile("four", ModelGraph.chain(LAYERS), microbatch=4)

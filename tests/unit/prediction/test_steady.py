@@ -26,7 +26,8 @@ from backend.prediction.shapes import (
     with_short_rounds,
 )
 from backend.prediction.steady import lengths, on_cluster, seconds_per_microbatch, steady
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 
 def drawn(count: int, seed: int) -> Profile:

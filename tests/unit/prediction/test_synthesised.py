@@ -13,7 +13,8 @@ from backend.planning.balanced import copied, even_stops, side_by_side
 from backend.planning.plan import Plan
 from backend.prediction.predict import predicted_program
 from backend.prediction.synthesised import synthesised
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 CLUSTER = Cluster((Level(4, 100.0),))
 

@@ -17,7 +17,8 @@ from backend.prediction.programs import exported
 from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS, plan_form
 from backend.prediction.trainers.names import NAMES
 from backend.profiles.crossing import TiedWeight
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 CLUSTER = Cluster((Level(8, 1e9),))
 

@@ -9,7 +9,8 @@ from backend.prediction.answer import Answer, cut_by_hand, rank
 from backend.prediction.bottleneck import WAITING
 from backend.prediction.question import Question
 from backend.prediction.without_work import idle_words, with_all_devices
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-3, 2e-3, 2**10, 2**10) for n in range(6))
 QUESTION = Question(Profile("even", ModelGraph.chain(LAYERS), 8), Cluster((Level(3, 1e9),)))

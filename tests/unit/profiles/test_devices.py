@@ -9,7 +9,8 @@ from backend.cluster.presets import PRESETS
 from backend.comparison.variations import Axis, variations
 from backend.errors import InvalidInput
 from backend.profiles.devices import DEVICES, GIB, Precision, find, peak
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.transfer import on_device
 
 PROFILE = Profile(

@@ -7,7 +7,8 @@ import pytest
 
 from backend.errors import InvalidInput
 from backend.profiles.document import read_profile, write_profile
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = (Layer("a", "Conv2d", 0.1, 0.2, 30, 40, 0.05), Layer("b.0", "add", 0, 0, 5, 0))
 PROFILE = Profile("tiny", ModelGraph.chain(LAYERS), 16, "cpu", 0.3, 0.6, 20, ("a note",))

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.profiles.folds import Fold, Item, folded
-from backend.profiles.profile import Layer, ModelGraph
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph
 
 KINDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3)
 LISTS = st.lists(st.lists(KINDS, min_size=1, max_size=4), min_size=1, max_size=4)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from backend.errors import InvalidInput
 from backend.profiles.files import read_profile_file
 from backend.profiles.graph_txt import read_graph, write_graph
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "../shared/profiles"
 SIZES = {"alexnet": 23, "vgg16": 41, "resnet50": 177, "densenet121": 429, "gnmt_large": 96}

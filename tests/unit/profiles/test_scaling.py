@@ -3,7 +3,8 @@
 from dataclasses import asdict, fields, replace
 
 from backend.prediction.parallel_pipelines import with_gain
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.roofline import Peak
 from backend.profiles.transfer import carried
 from backend.profiles.what_if import at_microbatch

@@ -6,7 +6,8 @@ import pytest
 
 from backend.errors import InvalidInput
 from backend.profiles.crossing import Crossing, TiedWeight
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.state_precision import (
     STATE_PRECISIONS,
     StatePrecision,

@@ -13,7 +13,8 @@ from backend.cluster.presets import local
 from backend.comparison.traced_runs import traced_run
 from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.traces import trace_file
 from backend.profiles.traces.trace_file import read_torch_trace, read_trace_path
 from backend.profiles.traces.traced_profile import traced_profile

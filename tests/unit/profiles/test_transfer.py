@@ -6,7 +6,8 @@ import pytest
 
 from backend.errors import InvalidInput
 from backend.profiles.devices import peak
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.transfer import on_device
 
 V100, A100 = peak("v100"), peak("a100")

@@ -5,7 +5,8 @@ import pytest
 from backend.errors import InvalidInput
 from backend.profiles.crossing import Crossing, TiedWeight
 from backend.profiles.devices import Peak
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.roofline import Work, roofline
 from backend.profiles.what_if import at_microbatch
 

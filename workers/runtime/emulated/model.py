@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, fx, nn
 
 from backend.profiles.crossing import Crossing
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import Profile
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes
 from workers.definitions.reorder import bundles
 from workers.definitions.tracing.record import TensorSpec

@@ -13,7 +13,8 @@ from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message
 from backend.pipeline.timeline import Span, Timeline
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predicted_program
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 MESSAGE = Message(Flow.ACTIVATION, 0, 0)
 PREDICTED = Timeline.of(

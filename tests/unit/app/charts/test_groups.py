@@ -12,8 +12,9 @@ from app.charts.layer_costs import SPREAD, layer_costs, profile_pair
 from app.charts.layer_overview import layer_overview
 from app.components.partition.partition_editor import at, drawn, marks
 from backend.planning.plan import Partition, Stage
+from backend.profiles.layer import Layer
 from backend.profiles.pair import ProfilePair
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import ModelGraph, Profile
 from tests.unit.app.models import BLOCK, MODELS, SIZES, transformer
 
 AXES = {768: 560.0, 1440: 985.0}

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from app.charts.model.model_picture import HEIGHT, WIDTH, Box, Picture, picture
 from app.charts.model.module_tree import Module, module_tree
 from backend.profiles.crossing import Crossing, TiedWeight
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 
 def profile(names: list[str], edges: set[tuple[int, int]], **more) -> Profile:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from app.charts.model.module_tree import LEGIBLE, Module, around, first_open, module_tree
 from backend.profiles.folds import Fold, folded
-from backend.profiles.profile import Layer, ModelGraph
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph
 
 NAMES = st.lists(
     st.lists(st.sampled_from("abc0"), min_size=1, max_size=4).map(".".join),

@@ -12,7 +12,8 @@ from app.naming import cluster_words
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition, Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 
 def a_profile(num_layers: int, prefix: str = "features") -> Profile:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from app.charts.model.model_picture import picture
 from app.components.model.model_graph import drawn, facts
 from backend.profiles.crossing import Crossing, TiedWeight
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 NAMES = ("wte", "h.0.attn", "h.0.mlp", "h.1.attn", "h.1.mlp", "head")
 

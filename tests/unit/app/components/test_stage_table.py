@@ -3,7 +3,8 @@
 from app.exports.stage_rows import shared_weights
 from backend.planning.plan import Stage
 from backend.profiles.crossing import TiedWeight
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{i}", "Linear", 1e-3, 2e-3, 64, 128) for i in range(4))
 EDGES = ((0, 1), (1, 2), (2, 3), (0, 3))

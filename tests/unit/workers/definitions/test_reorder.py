@@ -7,7 +7,8 @@ import torch
 
 from backend.errors import InvalidInput
 from backend.profiles.crossing import Crossing
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from workers.definitions.layers import LayeredModel
 from workers.definitions.prepare import prepare
 from workers.definitions.reorder import in_order

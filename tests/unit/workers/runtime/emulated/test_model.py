@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from workers.definitions.cut import cut
 from workers.definitions.reorder import in_order
 from workers.runtime.compute.stage import StageModule

@@ -11,7 +11,8 @@ from backend.errors import InvalidInput
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict, predicted_program
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.events import Clock, Metrics
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from workers.supervisor.reporting.measured import num_microbatches, summarise
