@@ -20,12 +20,13 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.fewer import machines
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
-from backend.prediction.answer import Answer, cut_by_hand, rank
+from backend.prediction.answer import Answer, cut_by_hand
 from backend.prediction.answer import compare as compared
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.relaxed import Relaxed, relaxed, without_limits
-from backend.prediction.watch import Watch
+from backend.prediction.search import first_found
+from backend.prediction.watch import UNWATCHED, Watch
 from backend.prediction.without_work import idle_words, with_all_devices
 
 PATIENCE = 10.0
@@ -111,10 +112,11 @@ def _idle(question: Question, answers: Sequence[Answer]) -> str:
 
 
 def _relaxed(question: Question, found: Answer) -> Iterator[Relaxed]:
-    """The faster plans that a limit of the question forbids."""
+    """The faster plans that a limit of the question forbids, as far as planners find some at
+    once."""
     for freed in without_limits(question, found.prediction):
         with suppress(StageflowError):
-            free = rank(freed)[0].prediction
+            free = first_found(freed, UNWATCHED)
             if less := relaxed(freed, free, found.prediction):
                 yield less
 

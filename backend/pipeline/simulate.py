@@ -67,6 +67,7 @@ def _shared(program: Program, plan: Waits, cores: Cores | None, links: Links) ->
     ]
     return Shared(
         [tuple(names[name] for name in path) for path in paths],
+        [source for source, _ in pairs],
         latency,
         devices,
         cores,

@@ -34,6 +34,8 @@ PARTITIONS = 0.4
 """Of the work that is left for partitions that fit the memory."""
 SAVING = 0.1
 """Of the work that is left for PipeDream's plan with one way to save memory."""
+HALVES = 3
+"""Times that a microbatch is halved in a step."""
 
 
 def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[Plan]:
@@ -125,8 +127,7 @@ def _variations(question: Question, plan: Plan) -> Iterator[Plan]:
         rule, chunks = schedule_named(name), partition.chunks
         if rule.chunked == (chunks > 1) and rule.placement_of(chunks) is partition.placement:
             yield from map(least.of, _plans(question, partition, name, split))
-    yield from halved(plan)
-    yield from doubled(plan)
+    yield from resized(plan)
     for savings in question.savings:
         yield savings.of(plan)
 
@@ -137,8 +138,13 @@ def halved(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, microbatch=plan.microbatch // 2, batch=plan.batch * 2)
 
 
-def doubled(plan: Plan) -> Iterator[Plan]:
-    """The same in microbatches of twice the size."""
+def resized(plan: Plan) -> Iterator[Plan]:
+    """The same in microbatches of other sizes: half, a quarter and an eighth, for halves alone may
+    be slower than either; and twice the size."""
+    smaller = [plan]
+    for _ in range(HALVES):
+        smaller = [half for each in smaller for half in halved(each)]
+        yield from smaller
     if schedule_named(plan.schedule).batched and plan.batch % 2 == 0:
         yield replace(plan, microbatch=plan.microbatch * 2, batch=plan.batch // 2)
 

@@ -36,7 +36,7 @@ MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
 KEPT = 256
 """Predictions that a question remembers."""
-LIMITS, OTHERS = {"best": 1.2e6, "pipedream": 2e6, "pipedream-2bw": 2.4e6}, 8e5
+LIMITS, OTHERS = {"best": 7e5, "pipedream": 1e6, "pipedream-2bw": 5e5}, 2e5
 """Work of each planner (`backend.planning.work`), whether it is asked alone or among others: so it
 has one answer."""
 FURTHER = 30

@@ -15,7 +15,7 @@ from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
 from backend.prediction.steady import forwards
 
-PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
+PREDICTING, FORWARD, STAGE = 300.0, 8.0, 20.0
 """Work of a prediction: once, per forward that is simulated, and per stage."""
 ROUGH, ROUNDED = 4.0, 1e-9
 """Work of a rough bound per stage, and the share by which it is higher than it was worked out."""

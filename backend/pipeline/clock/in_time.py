@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heappushpop, heapreplace
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -27,16 +28,31 @@ NumberedRing = tuple[Mapping[int, tuple[tuple[int, float], ...]], tuple[SumPart,
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """`paths[c]`: the shared links of channel c, by number; `latency[c]` the seconds at the end
-    of a transfer in which they are free; `devices[r]`: the device of rank r; `cores` if devices
-    share those of their hosts; `rings[c]`: the shared links of collective c, by number, and its
-    pieces; None where it shares none."""
+    """`paths[c]`: the shared links of channel c, by number; `senders[c]`: the rank that sends over
+    it; `latency[c]` the seconds at the end of a transfer in which they are free; `devices[r]`: the
+    device of rank r; `cores` if devices share those of their hosts; `rings[c]`: the shared links
+    of collective c, by number, and its pieces; None where it shares none."""
 
     paths: Sequence[tuple[int, ...]]
+    senders: Sequence[int]
     latency: Sequence[float]
     devices: Sequence[int]
     cores: Cores | None = None
     rings: Sequence[NumberedRing | None] = ()
+
+    @property
+    def own(self) -> list[bool]:
+        """Per channel whether what is sent over it meets nothing on its links but what the same
+        rank sent before."""
+        senders: dict[int, set[int]] = {}
+        for path, sender in zip(self.paths, self.senders, strict=True):
+            for link in path:
+                senders.setdefault(link, set()).add(sender)
+        rings = {id(ring): ring[0] for ring in self.rings if ring}
+        for links in chain.from_iterable(ring.values() for ring in rings.values()):
+            for link, _ in links:
+                senders.setdefault(link, set()).add(ON_RING)
+        return [all(len(senders[link]) == 1 for link in path) for path in self.paths]
 
     @property
     def num_links(self) -> int:
@@ -70,6 +86,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     parts_end, parts_done = [-inf] * count, [0] * count
     again: tuple[float, int] | None = None
     has_own = not hosts and len(set(shared.devices)) == count
+    own = shared.own
     while again or ready:
         now, rank = heappushpop(ready, again) if again else heappop(ready)
         again = None
@@ -85,9 +102,18 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
                         now = arrivals[need]
                 starts[node] = now
                 ends[node] = now = now + took[node]
-                if gives[node] >= 0:
-                    stage[rank] = SEND
-                    break
+                if (give := gives[node]) >= 0:
+                    channel = channels[node]
+                    if not own[channel]:
+                        stage[rank] = SEND
+                        break
+                    begin = max(now, *(free[link] for link in shared.paths[channel]))
+                    posted[give], arrivals[give] = begin, begin + hop[node]
+                    for link in shared.paths[channel]:
+                        free[link] = max(begin, begin + hop[node] - shared.latency[channel])
+                    if give in parked:
+                        other = parked.pop(give)
+                        heappush(ready, (clock[other], other))
                 node += 1
             at[rank], clock[rank] = node, now
             if is_parked:
@@ -194,5 +220,6 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     )
 
 
+ON_RING = -1
 RECEIVE, COMPUTE, SEND, SUM = range(4)
 """What a rank does next at its node."""
