@@ -225,13 +225,14 @@ def test_best_takes_every_way_to_save_memory_that_is_asked_for():
 
 
 @published
-def test_less_memory_costs_vgg16_smaller_microbatches_and_little_more():
-    """On two servers of four: 823 samples/s with 4 GB where steps did not resize microbatches."""
+def test_less_memory_costs_vgg16_nothing_in_small_microbatches():
+    """On two servers of four: 823 samples/s with 4 GB where steps did not resize microbatches, and
+    1,274 with 6 GB where they only halved them."""
     servers = replace(cluster_a(), levels=(Level(4, 1.2e10), Level(2, 1.25e9)))
     question = Question(published_profile("vgg16", 128), servers)
     small, large = (rank(question.under(memory=limit))[0].prediction for limit in (2.6e9, 6e9))
-    assert small.plan.microbatch < large.plan.microbatch < 128
-    assert 1270 < small.samples_per_second < 1.01 * large.samples_per_second
+    assert small.plan.microbatch <= large.plan.microbatch < 128
+    assert 1280 < small.samples_per_second < 1.01 * large.samples_per_second
 
 
 @published
