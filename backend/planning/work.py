@@ -24,6 +24,7 @@ class SearchWork:
     done   how much was done
     is_short   whether something was left out for the limit
     stopped    where, in words; "" where nobody said
+    is_told    whether the whole is told what is left out
     """
 
     most: float = inf
@@ -32,6 +33,7 @@ class SearchWork:
     done: float = 0.0
     is_short: bool = False
     stopped: str = ""
+    is_told: bool = True
 
     @property
     def left(self) -> float:
@@ -60,9 +62,13 @@ class SearchWork:
     def leave_out(self, where: str = "") -> None:
         """Remember that something was, and where last."""
         self.is_short, self.stopped = True, where or self.stopped
-        if self.whole:
+        if self.whole and self.is_told:
             self.whole.leave_out(where)
 
     def part(self, share: float) -> "SearchWork":
         """That share of what is left, for a part of the search."""
         return SearchWork(share * self.left, self.stop, self)
+
+    def untold(self) -> "SearchWork":
+        """What is left, for something that nobody misses."""
+        return SearchWork(self.left, self.stop, self, is_told=False)

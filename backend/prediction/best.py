@@ -30,8 +30,10 @@ STEP = 1e-4
 """A step that gains a smaller share is not taken."""
 STARTS = 8
 """Plans from which steps are taken at first: the fastest of those that were simulated."""
-VAIN = 24
+VAIN = 48
 """Plans in a row whose neighbours are no faster than the fastest one, after which it is taken."""
+SLOWER = 64
+"""Neighbours of a plan from which a second step is taken though they are slower by their bounds."""
 
 
 def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
@@ -58,6 +60,8 @@ class Improving:
     best   the fastest plan so far
     queue  plans by their rates, each with the neighbours that are left, the highest bound first
     unfit  plans that do not fit the memory by their bounds, likewise: a neighbour may fit
+    slower plans that are no faster by their bounds, likewise: two steps at once may help where
+           either alone does not
     """
 
     simulations: Simulations
@@ -65,6 +69,7 @@ class Improving:
     best: Prediction
     queue: Queue = field(default_factory=list)
     unfit: Queue = field(default_factory=list)
+    slower: Queue = field(default_factory=list)
     _tried: set[Plan] = field(default_factory=set)
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -75,9 +80,21 @@ class Improving:
             self._climb(start)
         for found in self._fastest_partitions()[:STARTS]:
             self._push(found)
-        self._expand(self.queue)
-        self._expand(self.unfit)
+        before = None
+        while before is not self.best:
+            before = self.best
+            self._expand(self.queue)
+            self._expand(self.unfit)
+            self._expand_slower()
         return self.best
+
+    def _expand_slower(self) -> None:
+        """The same of plans that are slower: there is always one more, so that nothing is said to
+        be left out."""
+        told = self.simulations
+        self.simulations = replace(told, work=told.work.untold())
+        self._expand(self.slower)
+        self.simulations = told
 
     def _expand(self, queue: Queue) -> None:
         """The neighbours of the plans in `queue`, and of those that are added meanwhile, until
@@ -177,3 +194,6 @@ class Improving:
                 found.push(number, other)
         while found.above(self._enough):
             yield found.pop()[1]
+        for bound, other in found.rest(SLOWER):
+            self._tried.add(other)
+            heappush(self.slower, (-bound, next(self._numbers), self._steps(other)))

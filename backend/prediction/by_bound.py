@@ -1,7 +1,7 @@
 """Plans in the order of their bounds, which are worked out for those that come first only."""
 
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 
 from backend.planning.plan import Plan
 from backend.prediction.simulations import Simulations
@@ -43,3 +43,7 @@ class ByBound:
     def above(self, enough: float) -> bool:
         """Whether a plan is left whose bound is higher."""
         return bool(self._entries) and self.first(enough)[0] > enough
+
+    def rest(self, most: int) -> list[tuple[float, Plan]]:
+        """Up to so many that are left, with bounds that may be rough."""
+        return [(-bound, plan) for bound, _, _, plan in nsmallest(most, self._entries)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 from backend.cluster.cluster import Cluster
 
@@ -77,8 +77,8 @@ def _counts(total: int) -> list[int]:
 
 
 def moved_devices(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
-    """One device in another stage, out of use or newly in use; two exchanged, or those of two
-    stages; the replicas of a stage one further, so that they hand on to others."""
+    """One device in another stage, out of use or newly in use, or as many again; two exchanged, or
+    those of two stages; the replicas of a stage one further, so that they hand on to others."""
     alike = StageDevices(devices, cluster).alike
     for one, other in product(alike, range(IDLE, len(devices))):
         is_far = len(devices) > FEW_STAGES and IDLE not in (one, other) and abs(one - other) > 1
@@ -87,6 +87,7 @@ def moved_devices(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
         for device in alike[one]:
             yield _moved(devices, device, one, other)
     yield from _without_host(devices, cluster)
+    yield from _copied(devices, cluster)
     for one, stage in enumerate(devices):
         if len(stage) > 1:
             yield (*devices[:one], (*stage[1:], stage[0]), *devices[one + 1 :])
@@ -110,6 +111,16 @@ def _without_host(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
         if all(left) and (gone not in seen or not cluster.is_uniform):
             seen.add(gone)
             yield left
+
+
+def _copied(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
+    """Each stage with as many idle devices as it has: one stage with more alone may be no faster,
+    since the others are not."""
+    used = {device for stage in devices for device in stage}
+    idle = [device for device in range(cluster.num_devices) if device not in used]
+    if len(used) <= len(idle):
+        taken = iter(idle)
+        yield tuple(tuple(sorted((*stage, *islice(taken, len(stage))))) for stage in devices)
 
 
 def _moved(devices: Devices, device: int, one: int, other: int) -> Devices:

@@ -19,6 +19,7 @@ from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
 from backend.planning.work import SearchWork, WorkSpent
+from backend.prediction.limits import FURTHER, most_work
 from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
@@ -36,14 +37,6 @@ MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
 KEPT = 256
 """Predictions that a question remembers."""
-LIMITS, OTHERS = {"best": 7e5, "pipedream": 1e6, "pipedream-2bw": 5e5}, 2e5
-"""Work of each planner (`backend.planning.work`), whether it is asked alone or among others: so it
-has one answer."""
-FURTHER = 30
-"""How many times of it where somebody asks for more."""
-FEW, GROWTH = 64, 0.2
-"""Devices up to which these hold, and the power of their number with which they grow beyond: about
-3 s of one core for all planners, and 10 s on 4,096 devices."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +168,8 @@ class Question:
 
     def work(self, planner: str, stop: Callable[[], None] = lambda: None) -> SearchWork:
         """What a planner may do to answer it."""
-        most = LIMITS.get(planner, OTHERS) * max(1.0, self.cluster.num_devices / FEW) ** GROWTH
-        return SearchWork(most * (FURTHER if self.search_on else 1), stop)
+        times = FURTHER if self.search_on else 1
+        return SearchWork(most_work(planner, self.cluster.num_devices) * times, stop)
 
     @property
     def samples(self) -> int:
@@ -241,6 +234,11 @@ class Question:
     @cached_property
     def answered(self) -> dict[str, Prediction | None]:
         """What each planner that was asked answered, by its name; None where it had no plan."""
+        return {}
+
+    @cached_property
+    def spent(self) -> dict[str, float]:
+        """The work of each planner that was asked."""
         return {}
 
     def asked(self, plan: Plan) -> Plan:

@@ -21,6 +21,7 @@ from backend.prediction.candidates import (
     two_bw_cuts,
 )
 from backend.prediction.chosen_codecs import with_codecs
+from backend.prediction.limits import spare_work
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.run_ahead import ahead
@@ -41,6 +42,7 @@ def search(
     work = work or question.work(name, watch.check)
     if name == "best":
         _ask_others(question, watch)
+        work.most += spare_work(question.cluster.num_devices, sum(question.spent.values()))
     found: Found | None = None
     fault: StageflowError | None = None
     sizes = question.sizes
@@ -55,6 +57,7 @@ def search(
         else:
             sized.answered[name] = prediction
             found = better(found, (prediction.samples_per_second, number, prediction))
+    question.spent[name] = work.done
     if found:
         return found[2]
     assert fault

@@ -6,7 +6,7 @@ import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.presets import cluster_a, local
-from backend.prediction import question as limits
+from backend.prediction import limits
 from backend.prediction.answer import Reply, replies
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.profiles.layer import Layer

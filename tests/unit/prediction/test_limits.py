@@ -9,7 +9,7 @@ from backend.planning.balanced import widths
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction import predict, question
+from backend.prediction import limits, predict, question
 from backend.prediction.answer import rank
 from backend.prediction.question import Question
 from backend.profiles.layer import Layer
@@ -26,7 +26,8 @@ ASKED = Question(
 def test_a_search_that_stops_at_its_limit_says_so_and_searching_on_finds_as_much_or_more(
     monkeypatch,
 ):
-    monkeypatch.setitem(question.LIMITS, "best", 5e4)
+    monkeypatch.setitem(limits.LIMITS, "best", 5e4)
+    monkeypatch.setattr(limits, "SPARE", 0)
     [short] = rank(ASKED)
     assert short.is_short
     assert "faster is possible" in short.limit_words

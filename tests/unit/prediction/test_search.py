@@ -10,7 +10,7 @@ from backend.errors import InvalidInput
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.planning.savings import MemorySaving
-from backend.prediction import question as limits
+from backend.prediction import limits
 from backend.prediction.answer import compare, rank, replies
 from backend.prediction.candidates import every_plan
 from backend.prediction.improvement import nearby
@@ -245,6 +245,7 @@ def test_a_layer_of_a_branch_moves_by_itself():
 def test_best_is_not_behind_other_planners_where_the_work_is_short(monkeypatch):
     monkeypatch.setattr(limits, "LIMITS", {})
     monkeypatch.setattr(limits, "OTHERS", 2e4)
+    monkeypatch.setattr(limits, "SPARE", 0)
     rows = rank(replace(EIGHT, planner=""))
     fastest = max(row.prediction.samples_per_second for row in rows)
     replies_of = {row.planner: row.answer for row in replies(replace(EIGHT, planner=""))}
