@@ -89,7 +89,13 @@ def export_program(
 
 @app.command("import")
 def import_program(
-    file: Annotated[Path, typer.Argument(help="A program as text, JSON, torch's CSV, or a trace.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A program as text, JSON, torch's CSV, an order of Megatron-LM or of Sea AI Lab's "
+            "zero bubble, or a trace."
+        ),
+    ],
     profile: Annotated[
         str, typer.Option("--profile", help="Costs: id of a profile, or a file. Else equal stages.")
     ] = "",

@@ -17,8 +17,9 @@ MOST_BYTES = 8 * 2**20
 SHOWN = 10
 HELP = (
     "What every rank computes, in order: Stageflow's text or JSON, torch's CSV "
-    "(`format='compute_only'`), or a trace that Stageflow wrote. It is verified, and simulated on "
-    "this profile cut into stages of about equal compute; filling and draining count too."
+    "(`format='compute_only'`), an order of Megatron-LM (`1 1 2 -2`) or of Sea AI Lab's zero "
+    "bubble (`F0 B0 W0`), or a trace that Stageflow wrote. It is verified, and simulated on this "
+    "profile cut into stages of about equal compute; filling and draining count too."
 )
 
 

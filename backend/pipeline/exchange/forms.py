@@ -7,6 +7,12 @@ from backend.errors import InvalidInput
 from backend.pipeline.actions import Action
 from backend.pipeline.exchange.chrome_trace import read_trace, write_trace
 from backend.pipeline.exchange.document import read_program, write_program
+from backend.pipeline.exchange.order_texts import (
+    is_megatron,
+    is_sail,
+    read_megatron,
+    read_sail,
+)
 from backend.pipeline.exchange.text import format_program, parse_program
 from backend.pipeline.exchange.torch_csv import read_csv, write_csv, write_rows
 from backend.pipeline.program import Program
@@ -74,7 +80,8 @@ def form_named(name: str) -> ProgramFormat:
 
 
 def read_any(data: bytes) -> Program:
-    """The program in a file of any form, not yet verified. Raises `InvalidInput`.
+    """The program in a file of any form, or in an order as Megatron-LM or Sea AI Lab's zero-bubble
+    schedules write it (`order_texts`), not yet verified. Raises `InvalidInput`.
 
     Of a trace that Stageflow wrote the order of its computes is read, as one batch: `read_csv`
     says what is added to that.
@@ -90,7 +97,9 @@ def read_any(data: bytes) -> Program:
         )
     if start.startswith(("schedule ", "#")):
         return parse_program(text)
-    return read_csv(text)
+    if is_megatron(text):
+        return read_megatron(text)
+    return read_sail(text) if is_sail(text) else read_csv(text)
 
 
 def _orders(timeline: Timeline) -> str:

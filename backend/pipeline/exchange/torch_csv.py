@@ -81,6 +81,12 @@ def read_csv(text: str) -> Program:
     rows = [tuple(_cells(number, row)) for number, row in enumerate(_rows(text), 1)]
     if not any(rows):
         raise InvalidInput("the CSV has no actions", advice="Cells look like 0F0 or 1W2.")
+    return in_order(rows)
+
+
+def in_order(rows: Sequence[Sequence[Compute]]) -> Program:
+    """The program of one batch in which each rank computes a row, as `read_csv` gives it. Raises
+    `InvalidInput` where stages do not lie as a placement has them, or one is missing."""
     shape = _shape(rows)
     order = Order.of(
         [
