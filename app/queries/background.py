@@ -72,6 +72,8 @@ class Background(Generic[T]):
     def _run(self) -> None:
         try:
             with ONE_AT_A_TIME:
+                if self._stop.is_set():  # while it waited for its turn
+                    return
                 for item in self._make(Watch(self._follow, self._stop.is_set)):
                     self.items.append(item)
                     if self._stop.is_set():
