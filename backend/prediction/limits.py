@@ -7,7 +7,7 @@ FURTHER = 30
 """How many times of it where somebody asks for more."""
 FEW, GROWTH = 64, 0.2
 """Devices up to which these hold, and the power of their number with which they grow beyond."""
-SPARE, SPARED = 1.8e6, 8
+SPARE, SPARED = 1.2e6, 8
 """What of this the others leave, `best` may do too on so many devices, and less on more: of few
 they ask little, and small steps find most."""
 
