@@ -27,7 +27,7 @@ from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.layer import LayerSums
 from backend.profiles.profile import Profile
 
-TURN_COST = 1.2
+TURN_COST = 1.15
 """How many times as long as profiled a rank computes that takes turns with others on a core: they
 empty each other's caches (8 to 30 % more processor time, measured), and the kernel leaves cores
 idle between turns (docs/evidence/prediction.md)."""

@@ -8,7 +8,7 @@ from math import exp, sqrt
 
 from backend.profiles.profile import Profile
 
-OWN_CORES, IN_TURNS = (0.02, 0.07), (0.02, 0.11)
+OWN_CORES, IN_TURNS = (0.0, 0.08), (0.02, 0.11)
 """Mean and deviation of the logarithm where each rank has its device or core to itself (2 ranks on
 2 cores), and where ranks take turns on cores (4 ranks on 2), whose cost the prediction has."""
 NINE_OF_TEN = 1.645

@@ -58,7 +58,7 @@ def test_devices_that_take_turns_are_no_faster_than_their_cores(profile, make_pl
     assert predict(profile, host(2), plan).seconds_per_minibatch == pytest.approx(CORE_COST * 15.25)
     told = by_hand(Question(profile, host(1)), plan)
     assert told.reason.startswith(
-        "The cores of host 0 are the bottleneck: 2 devices take turns on 1 of them, 22.5 s per"
+        "The cores of host 0 are the bottleneck: 2 devices take turns on 1 of them, 21.6 s per"
     )
     assert told.bound_seconds == pytest.approx(18.75)
     assert told.gap == pytest.approx(1 - 1 / TURN_COST)
