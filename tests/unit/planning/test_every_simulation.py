@@ -19,3 +19,23 @@ def test_nothing_is_much_faster_than_best(kind):
     assert len(found) > len(NUMBERS)
     assert not any(beside.is_beyond for beside in found)
     assert max(beside.times for beside in found) <= 1.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "limited"),
+    [
+        ("2 levels", 90, True),  # all stages copied at once
+        ("2 levels", 95, False),  # a layer that waits for none split off in front
+        ("2 levels", 168, True),  # a second step from a slower plan
+        ("2 levels", 244, True),  # two layers exchanged
+        ("2 levels", 245, True),  # a cut and its devices at once
+        ("unequal devices", 42, True),
+        ("unequal devices", 89, True),
+        ("unequal devices", 290, False),
+    ],
+)
+def test_what_needs_two_changes_at_once_is_found(kind, number, limited):
+    """Each had a plan that was up to 1.7 times as fast."""
+    beside = simulated(drawn(kind, number, limited), number)
+    assert beside is not None
+    assert beside.times <= 1.01
