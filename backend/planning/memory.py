@@ -29,7 +29,6 @@ from backend.units import bytes_text
 
 Ints = NDArray[np.int64]
 
-
 MESSAGES = 2
 """Bundles at each end beside those that wait for their backward: a stage computes on one and holds
 the next, which has come already, or the one before, which is not sent yet."""

@@ -42,7 +42,8 @@ def search(
     work = work or question.work(name, watch.check)
     if name == "best":
         _ask_others(question, watch)
-        work.most += spare_work(question.cluster.num_devices, sum(question.spent.values()))
+        spent = sum(done for other, done in question.spent.items() if other != name)
+        work.most += spare_work(question.cluster.num_devices, spent)
     found: Found | None = None
     fault: StageflowError | None = None
     sizes = question.sizes

@@ -75,18 +75,22 @@ class Simulations:
     def rough_bound(self, plan: Plan) -> float:
         """The same for compute alone, at less work and never below it."""
         self.work.count(ROUGH * (1 + len(plan.partition.stages)))
-        gain = self.question.gain if plan.num_pipelines > 1 else 1.0
-        rough = gain * compute_bound(self.question.at(plan.microbatch), self.question.cluster, plan)
+        profile = self.question.at(plan.microbatch)
+        rough = self._gain(plan) * compute_bound(profile, self.question.cluster, plan)
         return float(f"{rough * (1 + ROUNDED):.10g}")
+
+    def _gain(self, plan: Plan) -> float:
+        return self.question.gain if plan.num_pipelines > 1 else 1.0
 
     def _bound(self, plan: Plan) -> float:
         if self.work.is_spent:
             return self.rough_bound(plan)
         self.work.count(PREDICTING / 3 + STAGE * len(plan.partition.stages))
         question, plan = self.question, self.question.coded(plan)
-        gain = question.gain if plan.num_pipelines > 1 else 1.0
         try:
-            most = gain * most_samples(question.at(plan.microbatch), question.cluster, plan)
+            most = self._gain(plan) * most_samples(
+                question.at(plan.microbatch), question.cluster, plan
+            )
         except StageflowError:
             return inf  # predicting it raises the same, with its reason
         return float(f"{most:.10g}")  # equal ones stay in the order in which they were named

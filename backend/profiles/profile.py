@@ -21,8 +21,9 @@ operations, with stand-ins through those submodules that these pass, with the su
 not at all: the model is a graph already. "": by trying, on the running model."""
 
 
-KEPT = 2_048
-"""Sums of layers, and orders, that a profile remembers: searches ask for the same ones again."""
+KEPT_SUMS, KEPT_ORDERS = 2_048, 32
+"""Sums of layers, and whole profiles in other orders, that a profile remembers: searches ask for
+the same ones again."""
 ONE_LAYER = "The model is one layer and cannot be cut"
 """How the note of a profile begins that says why."""
 
@@ -173,7 +174,7 @@ class Profile:
         if not order:
             return self
         if order not in self._orders:
-            if len(self._orders) >= KEPT:
+            if len(self._orders) >= KEPT_ORDERS:
                 self._orders.clear()
             self._orders[order] = self._in_order(order)
         return self._orders[order]
@@ -181,7 +182,7 @@ class Profile:
     def between(self, first: int, stop: int) -> LayerSums:
         """What the layers from `first` to before `stop` cost together."""
         if (first, stop) not in self._sums:
-            if len(self._sums) >= KEPT:
+            if len(self._sums) >= KEPT_SUMS:
                 self._sums.clear()
             self._sums[first, stop] = LayerSums.of(self.layers[first:stop])
         return self._sums[first, stop]

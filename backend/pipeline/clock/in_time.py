@@ -107,7 +107,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
                     if not own[channel]:
                         stage[rank] = SEND
                         break
-                    begin = max(now, *(free[link] for link in shared.paths[channel]))
+                    begin = max((now, *(free[link] for link in shared.paths[channel])))
                     posted[give], arrivals[give] = begin, begin + hop[node]
                     for link in shared.paths[channel]:
                         free[link] = max(begin, begin + hop[node] - shared.latency[channel])
@@ -221,5 +221,6 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
 
 
 ON_RING = -1
+"""Who sends over a link of a ring: more than one."""
 RECEIVE, COMPUTE, SEND, SUM = range(4)
 """What a rank does next at its node."""

@@ -75,3 +75,10 @@ def test_no_plan_is_faster_than_the_bound_of_an_answer_in_any_order_of_devices()
     assert (
         found.bound_seconds <= asked.predict(Plan("x", other, "pipedream", 1)).seconds_per_minibatch
     )
+
+
+def test_a_question_that_is_asked_again_has_the_same_answer():
+    asked = replace(ASKED, cluster=Cluster((Level(2, 1e10), Level(2, 1e9))))
+    first, second = rank(asked), rank(asked)
+    assert [one.prediction for one in first] == [one.prediction for one in second]
+    assert first[0].is_short == second[0].is_short
