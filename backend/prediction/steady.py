@@ -31,7 +31,8 @@ from backend.profiles.profile import Profile
 PERIODS = (1, 2, 3, 4)
 """Units of microbatches after which finish times are looked at for a repetition."""
 SMALL = 2_000
-"""Forwards up to which a segment that does not settle is simulated at four times the length."""
+"""Forwards up to which a segment that does not settle is simulated at two and four times the
+length."""
 LONGEST = 40_000
 """Forwards above which no longer segment is simulated: what has not settled by then is read from
 the one before."""
@@ -105,7 +106,7 @@ def durations_in(shape: Shape, profile: Profile, cluster: Cluster, plan: Plan) -
 def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     """Microbatches of the segments that are simulated, one after another, each about twice as long
     as the one before: the pipeline filled twice where no update drains it, some units, and up to
-    the whole or `LONGEST`; where the whole is small, also four times as many."""
+    the whole or `LONGEST`; where the whole is small, also two and four times as many."""
     size = unit * (
         5 if is_drained else 4 + -(-2 * whole.num_devices * (1 + whole.run_ahead) // unit)
     )
@@ -117,7 +118,7 @@ def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
             return found
     found.append(whole.num_microbatches)
     if whole.num_stages * whole.num_microbatches <= SMALL:
-        found.append(4 * whole.num_microbatches)
+        found += [2 * whole.num_microbatches, 4 * whole.num_microbatches]
     return found
 
 
