@@ -1,6 +1,6 @@
 """`best`: the fastest plan of all candidates, and of those that small steps from them lead to."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import chain, count
@@ -18,6 +18,7 @@ from backend.prediction.candidates import (
     shared_too,
     variations,
 )
+from backend.prediction.every_placement import every_placement
 from backend.prediction.improvement import nearby
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -78,6 +79,7 @@ class Improving:
         is stopped."""
         for start in self._starts():
             self._climb(start)
+        self._everywhere()
         for found in self._fastest_partitions()[:STARTS]:
             self._push(found)
         before = None
@@ -87,6 +89,16 @@ class Improving:
             self._expand(self.unfit)
             self._expand_slower()
         return self.best
+
+    def _everywhere(self) -> None:
+        """The best with its stages anywhere, where there are few ways."""
+        question, plan = self.simulations.question, self.best.plan
+        if plan.partition.chunks > 1 or plan.num_pipelines > 1:
+            return
+        partitions = every_placement(question.profile, question.cluster)
+        steps = self._above(replace(plan, partition=each) for each in partitions)
+        while self._faster(steps):
+            pass
 
     def _expand_slower(self) -> None:
         """The same of plans that are slower: there is always one more, so that nothing is said to
@@ -182,18 +194,24 @@ class Improving:
     def _steps(self, plan: Plan) -> Iterator[Plan]:
         """The neighbours of `plan` that may be faster than the best, the highest bound first, as
         far as the work suffices."""
-        question, work = self.simulations.question, self.simulations.work
-        found = ByBound(self.simulations)
+        question = self.simulations.question
         near = nearby(plan, question.profile, question.cluster)
         shared = chain.from_iterable(shared_too(question, other) for other in near)
-        for number, other in enumerate(chain(variations(question, plan), shared)):
-            work.count(STAGE * len(plan.partition.stages) / 4 + plan.partition.num_devices / 8)
-            if work.is_spent:
-                break
-            if other not in self._tried and question.admits(other):
-                found.push(number, other)
-        while found.above(self._enough):
-            yield found.pop()[1]
+        found = yield from self._above(chain(variations(question, plan), shared))
         for bound, other in found.rest(SLOWER):
             self._tried.add(other)
             heappush(self.slower, (-bound, next(self._numbers), self._steps(other)))
+
+    def _above(self, plans: Iterable[Plan]) -> Generator[Plan, None, ByBound]:
+        """Those of `plans` likewise; returns the others."""
+        question, work = self.simulations.question, self.simulations.work
+        found = ByBound(self.simulations)
+        for number, plan in enumerate(plans):
+            work.count(STAGE * len(plan.partition.stages) / 4 + plan.partition.num_devices / 8)
+            if work.is_spent:
+                break
+            if plan not in self._tried and question.admits(plan):
+                found.push(number, plan)
+        while found.above(self._enough):
+            yield found.pop()[1]
+        return found

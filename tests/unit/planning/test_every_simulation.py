@@ -29,9 +29,11 @@ def test_nothing_is_much_faster_than_best(kind):
         ("2 levels", 168, True),  # a second step from a slower plan
         ("2 levels", 244, True),  # two layers exchanged
         ("2 levels", 245, True),  # a cut and its devices at once
+        ("2 levels", 116, True),  # three changes at once
         ("unequal devices", 42, True),
         ("unequal devices", 89, True),
         ("unequal devices", 290, False),
+        ("unequal devices", 391, False),
     ],
 )
 def test_what_needs_two_changes_at_once_is_found(kind, number, limited):
