@@ -1,6 +1,6 @@
 """How fast the profiled device codes messages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -24,3 +24,12 @@ class CodingSpeed:
     def decoding(self, num_bytes: float) -> float:
         """Seconds of the receiver."""
         return self.decode + self.decode_per_byte * num_bytes
+
+    def scaled(self, per_byte: float) -> "CodingSpeed":
+        """The same with its seconds per byte times `per_byte`: a codec's work is bound by memory,
+        what it takes whatever the size is not."""
+        return replace(
+            self,
+            encode_per_byte=self.encode_per_byte * per_byte,
+            decode_per_byte=self.decode_per_byte * per_byte,
+        )

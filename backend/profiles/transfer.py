@@ -32,8 +32,9 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
     Each layer keeps the share of the peak that was measured, of operations or of memory,
     whichever binds it on the roofline (Williams, Waterman, Patterson, CACM 2009): by its
     operations and bytes where the profile counts operations, else by how much of its time its
-    bytes explain (`MEMORY_SHARE`). Updates are bound by memory. Bytes stay as they are. The
-    notes say between which factors the answer lies. How far off it is was measured between two
+    bytes explain (`MEMORY_SHARE`). Updates are bound by memory, and so is what a codec does per
+    byte. Bytes stay as they are, and what a message costs its hosts: only devices change. The notes
+    say between which factors the answer lies. How far off it is was measured between two
     instruction sets of one processor (`tests/benchmarks/bench_roofline.py`).
     """
     compute, memory = there.flops / here.flops, there.bandwidth / here.bandwidth
@@ -54,8 +55,7 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         whole_forward=0.0,
         whole_backward=0.0,
         whole_update=0.0,
-        message_overhead=None,
-        coding_speeds=(),
+        coding_speeds=tuple(each.scaled(1 / memory) for each in profile.coding_speeds),
         notes=(*profile.notes, note),
     )
 

@@ -29,6 +29,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import by_hand
 from backend.prediction.question import Question
 from backend.prediction.watch import Watch
+from backend.profiles.message_overhead import MessageOverhead
 from tests.app import seed
 
 LAYERS = len(seed.a_profile().layers)
@@ -157,6 +158,20 @@ def test_a_sweep_plans_every_point_and_says_where_none_fits() -> None:
     assert first.samples_per_second
     assert second.plan is None
     assert "fits" in second.reason
+
+
+def test_no_type_of_device_is_behind_a_slower_one_where_messages_cost_hosts() -> None:
+    """An H100 as it is was behind an H100 PCIe, whose messages were taken to cost nothing."""
+    profile = replace(seed.a_profile(), message_overhead=MessageOverhead(1e-2, 1e-9, 1e-2, 1e-9))
+    cluster = Cluster((Level(2, 1e9),), Device("H100"))
+    question = Question(profile, cluster, "straight", "1f1b-flush")
+    names = ("H100 PCIe", "H100", "H200")
+    wanted = [each for each in along(Axis.DEVICE, cluster) if each.label in names]
+    found = {point.variation.label: point for point in sweep(question, wanted)}
+    speeds = [found[name].samples_per_second for name in names]
+    assert None not in speeds
+    assert speeds == sorted(speeds)
+    assert speeds[0] < speeds[-1]
 
 
 def test_a_cancelled_sweep_keeps_what_it_has() -> None:

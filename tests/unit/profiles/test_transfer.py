@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from backend.errors import InvalidInput
+from backend.profiles.coding_speed import CodingSpeed
 from backend.profiles.devices import peak
 from backend.profiles.layer import Layer
+from backend.profiles.message_overhead import MessageOverhead
 from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.transfer import on_device
 
@@ -61,3 +63,16 @@ def test_a_profile_that_does_not_say_where_it_was_measured_is_asked_about():
     with pytest.raises(InvalidInput, match="unknown") as refusal:
         on_device(replace(PROFILE, device="unknown"), "a100")
     assert "measured on" in refusal.value.advice
+
+
+def test_messages_cost_hosts_what_they_did_and_codecs_what_memory_makes_of_them():
+    """A device must not come out ahead of a faster one that the profile is of: both count them."""
+    overhead = MessageOverhead(1e-4, 1e-9, 2e-4, 2e-9)
+    coding = CodingSpeed("int8", 1e-5, 4e-9, 2e-5, 8e-9)
+    profile = replace(PROFILE, message_overhead=overhead, coding_speeds=(coding,))
+    there = on_device(profile, "a100")
+    share = V100.bandwidth / A100.bandwidth
+    assert there.message_overhead == overhead
+    [found] = there.coding_speeds
+    assert found.encoding(1e9) == pytest.approx(1e-5 + 4 * share)
+    assert found.decoding(1e9) == pytest.approx(2e-5 + 8 * share)
