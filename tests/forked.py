@@ -21,7 +21,9 @@ COMMANDS = dict.fromkeys(
 )
 PROGRAMS = ("app.cli", "workers.runtime.main", "workers.profiler.main", *COMMANDS)
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([*PROGRAMS, "torch"])
+LATE = ("torch._dynamo", "torch._export.non_strict_utils", "torch._functorch.partitioners")
+"""What torch imports once a rank trains, and once a model is exported: a second of each process."""
+_CONTEXT.set_forkserver_preload([*PROGRAMS, "torch", *LATE])
 
 
 class Forked:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.errors import InvalidInput
-from backend.pipeline.kinds import FACTS, Bools, Ints, Is, Kind
+from backend.pipeline.kinds import FACTS, Bools, Floats, Ints, Is, Kind
 from backend.pipeline.notation import parse_action
 from backend.pipeline.rows import Rows
 from backend.pipeline.timeline import Timeline
@@ -55,8 +55,8 @@ def encode(timeline: Timeline) -> bytes:
     """The spans as one Arrow file in memory (zstd), in their order; `decode` reads it."""
     rows = timeline.rows
     collective = rows.are(Is.COLLECTIVE)
-    groups = pa.array([",".join(map(str, group)) for group in rows.groups], pa.string())
-    places = pa.array(np.where(collective, rows.peer, 0), pa.int32(), mask=~collective)
+    groups = _texts([",".join(map(str, group)) for group in rows.groups])
+    places = _array(np.where(collective, rows.peer, 0), pa.int32(), collective)
     numbers = {
         "rank": timeline.rank,
         "index": timeline.index,
@@ -65,16 +65,41 @@ def encode(timeline: Timeline) -> bytes:
         "version": rows.version,
         "peer": np.where(collective, -1, rows.peer),
     }
-    columns = {name: pa.array(column, pa.int32()) for name, column in numbers.items()}
-    columns["kind"] = pa.DictionaryArray.from_arrays(pa.array(rows.kind, pa.int8()), _LETTERS)
+    letters = _texts(_LETTERS)
+    columns = {name: _array(column, pa.int32()) for name, column in numbers.items()}
+    columns["kind"] = pa.DictionaryArray.from_arrays(_array(rows.kind, pa.int8()), letters)
     columns["group"] = pa.DictionaryArray.from_arrays(places, groups)
-    columns["start"], columns["end"] = pa.array(timeline.start), pa.array(timeline.end)
+    for name, column in (("start", timeline.start), ("end", timeline.end)):
+        columns[name] = _array(column, pa.float64())
     batch = pa.record_batch([columns[name] for name in SCHEMA.names], schema=SCHEMA)
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, SCHEMA, options=options) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
+
+
+def _array(column: Ints | Floats, kind: pa.DataType, has_value: Bools | None = None) -> pa.Array:
+    """The numbers as they lie, null where they have no value. `pa.array` would import pandas, which
+    takes each rank half a second."""
+    numbers = np.ascontiguousarray(column, kind.to_pandas_dtype())
+    known = None if has_value is None else _bits(has_value)
+    return pa.Array.from_buffers(kind, len(numbers), [known, pa.py_buffer(numbers)])
+
+
+def _texts(texts: list[str]) -> pa.Array:
+    each = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, each)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(each))]
+    return pa.Array.from_buffers(pa.string(), len(each), buffers)
+
+
+def _mask(mask: Bools) -> pa.Array:
+    return pa.Array.from_buffers(pa.bool_(), len(mask), [None, _bits(mask)])
+
+
+def _bits(mask: Bools) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 
 def decode(data: bytes) -> Timeline:
@@ -124,7 +149,7 @@ def _rows(batch: pa.RecordBatch) -> Rows:
     kind = _picked(kinds, np.array(codes, np.int64))
     collective = Is.COLLECTIVE[kind]
     peer = _numbers(batch, "peer")
-    peer[collective] = _picked(groups.filter(pa.array(collective)), np.arange(len(members)))
+    peer[collective] = _picked(groups.filter(_mask(collective)), np.arange(len(members)))
     columns = {name: _numbers(batch, name) for name in ("stage", "microbatch", "version")}
     rows = Rows(kind, **columns, peer=peer, groups=tuple(members))
     asked: dict[str, Bools] = {

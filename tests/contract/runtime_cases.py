@@ -224,11 +224,15 @@ class Case:
         )
 
     def definition(self) -> ModuleType:
-        file = HERE / "models" / f"{self.model}.py"
-        spec = importlib.util.spec_from_file_location(self.model, file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return definition_of(self.model)
+
+
+def definition_of(model: str) -> ModuleType:
+    file = HERE / "models" / f"{model}.py"
+    spec = importlib.util.spec_from_file_location(model, file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 SHAPES = ((1,), (1, 1), (2,), (1, 1, 1), (2, 1), (1, 2), (2, 2))

@@ -1,6 +1,8 @@
 """Contract: after k updates by real processes, every weight is what the versions say."""
 
+from collections import Counter
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from tests.contract.runtime_cases import (
     SHAPES,
     USUAL,
     Case,
+    definition_of,
     fits,
 )
 from tests.contract.runtime_matrix import covering
@@ -191,17 +194,18 @@ def test_a_reference_that_codes_nothing_is_told_apart(case: Case, trained) -> No
 @pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
 def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case, told) -> None:
     """To the byte, of microbatches of every size."""
-    partition, cuts = case.spec().plan.partition, range(case.num_stages - 1)
+    plan, cuts = case.spec().plan, range(case.num_stages - 1)
+    partition, codecs = plan.partition, plan.codecs
     messages = [
         message
         for cut in cuts
         for message in (Message(Flow.ACTIVATION, cut, 0), Message(Flow.GRADIENT, cut + 1, 0))
     ]
     coded = plain = 0
-    for size in case.sizes:
-        cut_messages = CutMessages(profile_of(case, size), partition, case.spec().plan.codecs)
-        coded += sum(map(cut_messages.bytes, messages))
-        plain += sum(map(cut_messages.plain_bytes, messages))
+    for size, times in Counter(case.sizes).items():
+        cut_messages = CutMessages(profile_of(case.model, size), partition, codecs)
+        coded += times * sum(map(cut_messages.bytes, messages))
+        plain += times * sum(map(cut_messages.plain_bytes, messages))
     for name, expected in ((SENT, coded), (SENT_PLAIN, plain)):
         assert losses_by_case(told[1], name)[case.name] == [expected] * EPOCHS
     assert 0 < coded < plain
@@ -210,7 +214,7 @@ def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case,
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
 def test_a_saved_model_names_the_codecs_that_are_layers_of_it(case: Case, trained) -> None:
-    layers = layered(case.definition().model(), *_inputs(case), "fine").layers
+    layers = profile_of(case.model, 2).layers
     crossed = [cut for cut in range(case.num_stages - 1) if case.spec().plan.partition.crosses(cut)]
     behind = [f"{case.codec} behind {layers[case.bounds[cut + 1] - 1].name}" for cut in crossed]
     with safe_open(trained[case.name][0] / "model.safetensors", "pt") as file:
@@ -219,14 +223,11 @@ def test_a_saved_model_names_the_codecs_that_are_layers_of_it(case: Case, traine
     assert said == {"format": "pt", **expected}
 
 
-def _inputs(case: Case) -> tuple[Tensor]:
-    train, _ = case.definition().data()
-    return (train[0][:2],)
-
-
-def profile_of(case: Case, microbatch: int) -> Profile:
-    """What of the case's model crosses cuts, at a size of microbatch."""
-    train, _ = case.definition().data()
-    found = layered(case.definition().model(), train[0][:microbatch], "fine")
+@cache
+def profile_of(model: str, microbatch: int) -> Profile:
+    """What of the model crosses cuts, at a size of microbatch."""
+    definition = definition_of(model)
+    train, _ = definition.data()
+    found = layered(definition.model(), train[0][:microbatch], "fine")
     layers = (Layer(part.name, part.kind, 0.0, 0.0, 0, 0) for part in found.layers)
-    return Profile(case.model, graph_of(found, layers), microbatch)
+    return Profile(model, graph_of(found, layers), microbatch)

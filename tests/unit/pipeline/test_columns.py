@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -118,3 +121,15 @@ def arrow(table):
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def test_spans_are_encoded_without_pandas():
+    """Each rank does so, and importing it takes half a second."""
+    code = (
+        "import sys; from backend.pipeline.columns import encode; "
+        "from backend.pipeline.actions import AllReduce; "
+        "from backend.pipeline.timeline import Span, Timeline; "
+        "encode(Timeline.of([Span(1, 1, AllReduce(1, (1, 2), 3), 0.3, 1.0)])); "
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

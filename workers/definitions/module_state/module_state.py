@@ -8,10 +8,12 @@ of it.
 import random
 import re
 import sys
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
+from functools import partial
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,8 @@ _UNNAMED = re.compile(r"\b_(?:parameters|buffers|modules)(?:\.|$)")
 _WEIGHTS = "_parameters"
 _BUFFER = re.compile(r"\b_buffers\.\w+$")
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), torch.Size, torch.dtype, torch.device)
+_HOLDERS = frozenset({dict, OrderedDict, list, tuple, set, deque, CellType, MethodType, partial})
+"""Types that hold other objects and consist of no numbers; other ones of theirs are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,40 +135,52 @@ class ModuleState:
 
 
 class _StateWalk:
-    """Goes through objects and what they hold, to each once."""
+    """Goes through objects and what they hold, to each once. Models keep thousands, and each state
+    visits all: what most of them are is asked first, and of their type."""
 
     def __init__(self, earlier: ModuleState | None = None) -> None:
         self._seen: dict[int, object] = {}
+        self._found: list[Kept] = []
         kept = earlier.kept if earlier else ()
         self._copies = {id(each.value): each.values for each in kept if each.values is not None}
 
-    def all(self, model: nn.Module) -> Iterator[Kept]:
-        yield from self.within(model)
+    def all(self, model: nn.Module) -> list[Kept]:
+        self._visit("", "", model)
         if (own := sys.modules.get(MODULE_NAME)) is not None:
-            yield from self._from(own.__name__, None, own)
+            self._visit(own.__name__, None, own)
         for name, generator in _generators().items():
-            yield from self._from(name, None, generator)
+            self._visit(name, None, generator)
+        return self._found
 
-    def within(self, model: nn.Module) -> Iterator[Kept]:
-        yield from self._from("", "", model)
+    def within(self, model: nn.Module) -> list[Kept]:
+        self._visit("", "", model)
+        return self._found
 
-    def _from(self, path: str, module: str | None, value: Any) -> Iterator[Kept]:
-        if id(value) in self._seen or isinstance(value, (*_ATOMS, nn.Parameter, fx.Proxy)):
+    def _visit(self, path: str, module: str | None, value: Any) -> None:
+        kind = type(value)
+        if kind in _ATOMS or id(value) in self._seen:
             return
+        copied, version = None, 0
+        if kind not in _HOLDERS:
+            if isinstance(value, (*_ATOMS, nn.Parameter, fx.Proxy)):
+                return
+            if isinstance(value, nn.Module) and module is not None:
+                module = named(path).removesuffix(".")
+            if _is_foreign(value) or (module is None and _is_large(value)):
+                self._seen[id(value)] = value
+                return
+            copied, version = self._copied(value), _version(value)
         self._seen[id(value)] = value
-        if isinstance(value, nn.Module) and module is not None:
-            module = named(path).removesuffix(".")
-        if _is_foreign(value) or (module is None and _is_large(value)):
-            return
-        copied = self._copied(value)
         held = None if isinstance(value, Tensor) or copied is not None else fields(value)
         if copied is None and held is None:
             return
-        yield Kept(path, module, value, held, copied, _version(value))
-        for key, each in () if path.endswith(_WEIGHTS) else (held or {}).items():
-            yield from self._from(_joined(path, key), module, each)
-        if type(value).__module__ == MODULE_NAME:
-            yield from self._from(type(value).__qualname__, None, type(value))
+        self._found.append(Kept(path, module, value, held, copied, version))
+        if held and not path.endswith(_WEIGHTS):
+            for key, each in held.items():
+                if type(each) not in _ATOMS:
+                    self._visit(_joined(path, key), module, each)
+        if kind.__module__ == MODULE_NAME:
+            self._visit(kind.__qualname__, None, kind)
 
     def _copied(self, value: object) -> Any:
         known = self._copies.get(id(value))
