@@ -4,12 +4,12 @@ Not Plotly, because Streamlit takes a Plotly chart away and puts a new one there
 data changes, which flickers while a run is live; a Vega-Lite chart it updates in place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.charts.palette import CURVE, NEUTRAL
+from app.charts.palette import CURVE, NEUTRAL, SERIES
 
-X, Y = "minibatch", "value"
+X, Y, LINES = "minibatch", "value", "line"
 FEW = 30
 PERCENTS = "format(100 * datum.value, '~r') + '\u00a0%'"
 """How an axis of shares is labelled, as `app.formats.percent` writes them."""
@@ -27,9 +27,11 @@ def curve(
     share: bool = False,
     height: int = 240,
     marks: Mapping[int, str] | None = None,
+    lines: Sequence[str] = (),
 ) -> dict[str, Any]:
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
-    writes percents. `marks`: what changed at which minibatch, as upright lines with words."""
+    writes percents. `marks`: what changed at which minibatch, as upright lines with words. With
+    `lines` there is one of each of these names, which the points have under `LINES`."""
     value = {"labelExpr": PERCENTS} if share else {}
     whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
@@ -48,11 +50,21 @@ def curve(
     ]
     line = {"type": "line", "color": CURVE, "strokeWidth": 1.6}
     dots = {"type": "point", "color": CURVE, "filled": True, "size": 40}
+    each: dict[str, Any] = {}
+    if lines:
+        colours = [SERIES[place % len(SERIES)] for place in range(len(lines))]
+        scale = {"domain": list(lines), "range": colours}
+        each = {"color": {"field": LINES, "type": "nominal", "title": None, "scale": scale}}
+        hover.insert(0, {"field": LINES, "title": "of", "type": "nominal"})
+        del line["color"], dots["color"]
     dots["opacity"] = 1 if num_points <= FEW else 0  # invisible, they still take the hover
     return {
         "height": height,
         "encoding": encoding,
-        "layer": [{"mark": line}, {"mark": dots, "encoding": {"tooltip": hover}}]
+        "layer": [
+            {"mark": line, "encoding": each},
+            {"mark": dots, "encoding": {"tooltip": hover, **each}},
+        ]
         + ([_level(target)] if target is not None else [])
         + [_mark(step, words) for step, words in (marks or {}).items()]
         + [_words(place, *each) for place, each in enumerate((marks or {}).items())],

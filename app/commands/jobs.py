@@ -19,6 +19,7 @@ from app.commands.options.training import (
     EmulateOption,
     EvaluateOption,
     FurtherRateOption,
+    LocalHeadOption,
     ReplanOption,
     ShardOption,
     StateOption,
@@ -181,6 +182,7 @@ def run(
     ] = "float32",
     state_precision: StateOption = "float32",
     shard_state: ShardOption = None,
+    local_head: LocalHeadOption = "",
     seed: int = 0,
     weights: WeightsOption = "",
     weights_partial: PartialOption = False,
@@ -243,6 +245,7 @@ def run(
         checkpoints=checkpoints,
         stop=stop,
         weights_partial=weights_partial,
+        local_head=local_head,
     )
     spec = beginning(backend, spec, weights)
     if by_hand is not None:

@@ -7,6 +7,7 @@ from app.charts.groups import folds
 from app.formats import NOTHING, seconds, size
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import Flow
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shares import shares_text
 from backend.planning.plan import Stage
 from backend.prediction.cut_messages import CutMessages
@@ -18,7 +19,8 @@ from backend.profiles.profile import Profile
 def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> dict[str, list[Any]]:
     """The table by columns."""
     cut = prediction.plan.partition
-    sent = CutMessages(profile, cut, prediction.plan.codecs).sent
+    local = schedule(prediction.plan.schedule).local
+    sent = CutMessages(profile, cut, prediction.plan.codecs, local).sent
     parts = [profile.layers[stage.first : stage.stop] for stage in cut.stages]
     blocks = shared_blocks(folds(profile.graph), cut.stages)
     table: dict[str, list[Any]] = {

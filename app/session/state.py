@@ -160,6 +160,7 @@ class Param(StrEnum):
     MEASURED_ON = "measured-on"
     DEVICE_PRECISION = "device-precision"
     STATE_PRECISION = "state-precision"
+    LOCAL_HEAD = "local-head"
     SHARD_STATE = "shard-state"
     OUTPUT = "output"
     NODE = "node"

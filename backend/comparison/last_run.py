@@ -121,7 +121,8 @@ def _learns_alike(run: Run, other: Run) -> bool:
     one, two = run.spec, other.spec
     if not isinstance(one, TrainSpec) or not isinstance(two, TrainSpec):
         return False
-    return one.optimizer == two.optimizer and run.summary.epochs == other.summary.epochs
+    alike = (one.optimizer, one.local_head) == (two.optimizer, two.local_head)
+    return alike and run.summary.epochs == other.summary.epochs
 
 
 def _variation(values: Sequence[float]) -> float:

@@ -27,13 +27,15 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
     """
     check_size(shape.num_stages, shape.num_microbatches)
     schedule.check(shape)
+    shape = schedule.routed(shape)
     return complete(schedule, shape, orders(schedule, shape))
 
 
 def complete(schedule: Schedule, shape: Shape, order: Order) -> Program:
     """The program of a given order, by the version policy of `schedule`."""
     version = number(schedule.versions, shape, order)
-    return _assembled(schedule.name, shape, order, version, _Inserts.of(shape, order))
+    idle = schedule.idle_backward(shape)
+    return _assembled(schedule.name, shape, order, version, _Inserts.of(shape, order, idle))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class _Inserts:
     average: Bools
 
     @staticmethod
-    def of(shape: Shape, order: Order) -> "_Inserts":
+    def of(shape: Shape, order: Order, idle: Bools) -> "_Inserts":
+        """Stages whose backwards are `idle` recompute nothing."""
         onward, step = ONWARD[order.kind], order.kind == Kind.STEP
         before, behind = order.stage - onward, order.stage + onward
         producer = rank_of(shape, before, order.microbatch)
@@ -59,7 +62,7 @@ class _Inserts:
         moves = (onward > 0) | back & ~shape.is_one_way[order.stage]
         moves_on = (onward > 0) | back & ~shape.is_one_way[order.stage - 1]
         replicated = np.asarray(shape.replicas)[holder_of(shape, order.stage)] > 1
-        again = moves & back if shape.recompute else np.zeros_like(step)
+        again = back & ~idle[order.stage] if shape.recompute else np.zeros_like(step)
         return _Inserts(
             again=again,
             recv=moves & (before >= 0) & (before < stages) & (producer != order.rank),

@@ -13,6 +13,7 @@ from backend.pipeline.kinds import FLOW, Bools, Floats, Ints, Is, Kind
 from backend.pipeline.order import count_before
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import RankCoordinates
 from backend.pipeline.timeline import Timeline
 
@@ -161,10 +162,10 @@ class _Book:
     def activations(self) -> None:
         """What forwards and recomputations keep."""
         rows = self.program.rows
-        kept = np.where(self._one_way, 0.0, self._per_stage(self.sizes.activations))
+        kept = np.where(self._idle, 0.0, self._per_stage(self.sizes.activations))
         forward = rows.kind == Kind.FORWARD
         self.start(forward | (rows.kind == Kind.RECOMPUTE), ACTIVATIONS, kept)
-        if self.program.shape.recompute or not self._trains:
+        if self.program.shape.recompute or not self._rule.trains:
             self.end(forward, ACTIVATIONS, kept)
         self.end(rows.are(Is.LEARNING), ACTIVATIONS, kept)
         deferred = self._per_stage(self.sizes.deferred)
@@ -175,10 +176,10 @@ class _Book:
         """A bundle is there from the start of what makes it, or of its transfer; it goes when it
         has been sent, or with the backward of a stage on the same rank."""
         rows, shape, last = self.program.rows, self.program.shape, self.program.shape.num_stages - 1
-        into, back = map(self._per_stage, (self.sizes.boundary, self.sizes.boundary_gradient))
+        into, back = map(self._per_stage, (self.sizes.boundary, self._boundary_gradient))
         after, coming = (
             np.array([*sizes[1:], 0.0])[rows.stage]
-            for sizes in map(self._sizes, (self.sizes.boundary, self.sizes.boundary_gradient))
+            for sizes in map(self._sizes, (self.sizes.boundary, self._boundary_gradient))
         )
         there = FLOW[rows.kind] == 0
         bundle, inner = np.where(there, after, back), rows.stage < last
@@ -189,7 +190,7 @@ class _Book:
         self.start(forward & (rows.stage == 0), BUFFERS, into)
         self.start(crosses, BUFFERS, bundle)
         self.end(rows.are(Is.SEND), BUFFERS, bundle)
-        done = self._one_way | (not self._trains)
+        done = self._idle | (not self._rule.trains)
         self.end(forward & done, BUFFERS, into)
         self.end(rows.are(Is.LEARNING), BUFFERS, np.where(done, 0.0, into) + coming)
         size = 2 * shape.num_stages * shape.num_microbatches
@@ -252,13 +253,19 @@ class _Book:
         return [weights, 0.0, 0.0, state, 0.0, 0.0, 0.0, constants, self.sizes.process()]
 
     @property
-    def _trains(self) -> bool:
-        return schedule(self.program.schedule).trains
+    def _rule(self) -> Schedule:
+        return schedule(self.program.schedule)
 
     @property
-    def _one_way(self) -> Bools:
+    def _idle(self) -> Bools:
         """Which rows' stages keep nothing for a backward."""
-        return np.asarray(self.program.shape.is_one_way[self.program.rows.stage])
+        idle = self._rule.idle_backward(self.program.shape)
+        return np.asarray(idle[self.program.rows.stage])
+
+    def _boundary_gradient(self, stage: int) -> float:
+        """What goes back from `stage` for one microbatch."""
+        goes_back = stage > 0 and not self.program.shape.is_one_way[stage - 1]
+        return self.sizes.boundary_gradient(stage) if goes_back else 0.0
 
     def _sizes(self, size: Callable[[int], float]) -> list[float]:
         return [size(stage) for stage in range(self.program.shape.num_stages)]

@@ -46,8 +46,9 @@ class Shape:
     recompute         whether forwards keep their inputs alone and run once more before the backward
     run_ahead         further microbatches in flight per hop under a schedule that never drains:
                       0 is 1F1B's warm-up
-    one_way           stages to which no gradient comes back, as nothing up to them is trained:
-                      their backwards wait for nothing and do nothing
+    one_way           stages to which no gradient comes back, so that their backwards wait for
+                      nothing: nothing up to them is trained, and they do nothing, or the schedule
+                      gives each a loss of its own (`Schedule.local`)
     shares            per pipeline rank the microbatches of a round that each replica takes, () =
                       one each (`backend.pipeline.shares`)
 

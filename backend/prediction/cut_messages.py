@@ -16,11 +16,12 @@ from backend.profiles.profile import Profile
 @dataclass(frozen=True)
 class CutMessages:
     """The messages of `partition`; `codecs` are those of the cut behind each stage (() = none).
-    `ordered` has its layers as the stages count them."""
+    `ordered` has its layers as the stages count them. With `local` losses no gradient goes back."""
 
     ordered: Profile
     partition: Partition
     codecs: tuple[str, ...] = ()
+    local: bool = False
 
     def bytes(self, message: Message) -> int:
         """On the wire: an activation leaves behind its stage, a gradient in front."""
@@ -35,7 +36,8 @@ class CutMessages:
         """Bytes one way over the cut behind each stage, the last included; 0 where the next one is
         on the same rank, to which nothing is sent."""
         graph = self.ordered.graph
-        ways = {Flow.ACTIVATION: graph.cut_bytes, Flow.GRADIENT: graph.gradient_bytes}
+        back = (0,) * len(graph.gradient_bytes) if self.local else graph.gradient_bytes
+        ways = {Flow.ACTIVATION: graph.cut_bytes, Flow.GRADIENT: back}
         return {
             flow: tuple(
                 cuts[stage.stop - 1] if self.partition.crosses(number) else 0
@@ -53,6 +55,8 @@ class CutMessages:
         }
 
     def _saved(self, cut: int, flow: Flow) -> int:
+        if self.local and flow is Flow.GRADIENT:
+            return 0
         return sum(
             numbers.bytes - codec(self.codecs[cut]).sent_bytes(flow, numbers)
             for numbers in self._coded(cut, flow)
@@ -98,7 +102,7 @@ class CutMessages:
     def one_way(self) -> tuple[bool, ...]:
         """Per stage whether no gradient comes back to it."""
         ends = self.ordered.graph.one_way
-        return tuple(ends[stage.stop - 1] for stage in self.partition.stages)
+        return tuple(self.local or ends[stage.stop - 1] for stage in self.partition.stages)
 
 
 def numbers_of(tensor: Crossing, microbatch: int) -> Numbers:

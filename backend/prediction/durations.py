@@ -20,6 +20,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.links import SumPart, exposed
+from backend.pipeline.schedules.catalog import schedule
 from backend.planning.plan import Partition, Plan
 from backend.prediction.cut_messages import CutMessages
 from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
@@ -48,7 +49,7 @@ class PlanDurations:
     gradient, in place). Replicas sum their gradients in buckets of `bucket_bytes`; those whose
     state is `sharded` update a part each and gather the others, within their step. Not known here:
     whose turn it is on shared cores (`sharing`), who shares a link (`shared_links`), what ranks
-    lose by sharing a memory bus.
+    lose by sharing a memory bus, what the heads of `local` losses compute.
     """
 
     profile: Profile
@@ -58,14 +59,18 @@ class PlanDurations:
     sharded: bool = False
     bucket_bytes: int = BUCKET_BYTES
     codecs: tuple[str, ...] = ()
+    local: bool = False
 
     @classmethod
     def of(
         cls, profile: Profile, cluster: Cluster, plan: Plan, costs: UpdateCosts = ()
     ) -> "PlanDurations":
-        """Those of a plan."""
+        """Those of a plan; one that names no schedule is of any that has one loss."""
+        local = bool(plan.schedule) and schedule(plan.schedule).local
         sharded = plan.shard_state
-        return cls(profile, plan.partition, cluster, costs, sharded, codecs=plan.codecs)
+        return cls(
+            profile, plan.partition, cluster, costs, sharded, codecs=plan.codecs, local=local
+        )
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -178,7 +183,7 @@ class PlanDurations:
 
     @cached_property
     def cut_messages(self) -> CutMessages:
-        return CutMessages(self.ordered, self.partition, self.codecs)
+        return CutMessages(self.ordered, self.partition, self.codecs, self.local)
 
     @property
     def one_way(self) -> tuple[bool, ...]:

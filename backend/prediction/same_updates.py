@@ -20,6 +20,7 @@ class UpdateRule:
     per_update     microbatches of an update, of each of the profile's layers
     run_ahead      where weights are the older the further it runs ahead
     codecs         those that messages are coded by, whichever cuts they cross
+    cuts           layers from which on there is another loss, where each stage has its own
     """
 
     rule: str
@@ -28,6 +29,7 @@ class UpdateRule:
     per_update: tuple[int, ...]
     run_ahead: int = 0
     codecs: frozenset[str] = frozenset()
+    cuts: tuple[int, ...] = ()
 
 
 def alike(one: str, other: str) -> bool:
@@ -66,6 +68,7 @@ def updates_of(plan: Plan) -> UpdateRule:
         tuple(per_update),
         plan.run_ahead if member.grows_older else 0,
         frozenset(filter(None, plan.codecs)),
+        tuple(stage.first for stage in partition.stages) if member.local else (),
     )
 
 

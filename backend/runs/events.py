@@ -61,9 +61,27 @@ class Progress:
     event: Literal["progress"] = "progress"
 
 
+LOSS = "loss"
+"""The mean of a minibatch in training."""
 ACCURACY, HELD_OUT_LOSS, PERPLEXITY = "accuracy", "held-out loss", "perplexity"
 """Metrics of the held-out samples that a run tells by itself: the share of targets predicted right,
 the mean loss per sample, and of texts e to the mean cross entropy per token."""
+
+
+OF_STAGE = " of stage "
+
+
+def of_stage(name: str, stage: int) -> str:
+    """What a metric of the model's output is called where a stage's own head gave it."""
+    return f"{name}{OF_STAGE}{stage}"
+
+
+def stage_of(name: str) -> tuple[str, int] | None:
+    """The metric and the stage of a name by `of_stage`; None of another name."""
+    metric, found, stage = name.rpartition(OF_STAGE)
+    return (metric, int(stage)) if found and stage.isascii() and stage.isdigit() else None
+
+
 SENT, SENT_PLAIN = "bytes between stages", "plain bytes between stages"
 """Metrics of a run whose messages are coded, an epoch each: what all ranks have sent to other
 stages in training, before headers, and what it would have been without codecs."""

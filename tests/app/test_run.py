@@ -7,7 +7,7 @@ from app.formats import seconds
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.people.project import DEFAULT_PROJECT, Retention
-from backend.runs.events import CoreUse
+from backend.runs.events import ACCURACY, LOSS, CoreUse, Metrics, of_stage
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -53,6 +53,24 @@ def test_metrics_of_the_definition_have_curves(seeded: seed.Seeded, open_page: O
     text = text_of(open_page(Page.RUN, id=seeded.running))
     assert "F1" in text
     assert "of the model definition" in text
+
+
+def test_heads_of_stages_are_drawn_together(backend: Backend, open_page: Open) -> None:
+    """A line for each in the model's own chart, and no card by itself."""
+    definition = backend.definitions.add_zoo("vgg_digits")
+    _, profile = seed.profile_run(backend, definition.id)
+    attempt = seed.running(backend, definition.id, seed.plan_for(backend, profile))
+    for name in (LOSS, ACCURACY):
+        for stage in (0, 1):
+            attempt.metrics(Metrics(of_stage(name, stage), (1, 2), (0.5, 0.4), (1.0, 2.0)))
+    page = open_page(Page.RUN, id=attempt.run.id)
+    assert not page.exception
+    text = text_of(page)
+    assert "Accuracy" in text
+    assert "of stage" not in text
+    charts = [chart.proto for chart in page.get("vega_lite_chart")]
+    together = [each for each in charts if '"stage 1"' in each.spec]
+    assert len(together) == 2
 
 
 def test_what_it_was_asked_for_is_a_table(seeded: seed.Seeded, open_page: Open) -> None:

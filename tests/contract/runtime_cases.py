@@ -238,7 +238,9 @@ def definition_of(model: str) -> ModuleType:
 SHAPES = ((1,), (1, 1), (2,), (1, 1, 1), (2, 1), (1, 2), (2, 2))
 MOST_RANKS = 4
 FACTORS = {
-    "schedule": tuple(name for name, s in SCHEDULES.items() if s.trains and s.executable),
+    "schedule": tuple(
+        name for name, s in SCHEDULES.items() if s.trains and s.executable and not s.local
+    ),
     "replicas": SHAPES,
     "chunks": (1, 2, 3),
     "optimizer": tuple(RATES),

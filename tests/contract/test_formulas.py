@@ -56,6 +56,7 @@ def warm_up(p, m, s, v, a):
         "pipedream-vertical-sync": min(m, p - s),
         "pipedream-naive": min(m, p - s),
         "2bw": min(m, p - s),
+        "local": 1,
         "forward-only": 0,
     }
 

@@ -1,6 +1,7 @@
 """From an order to a program: adds versions, messages, collectives and recomputation."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from backend.pipeline.actions import (
     Action,
@@ -31,6 +32,8 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
     that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
     """
     schedule.check(shape)
+    if schedule.local:
+        shape = replace(shape, one_way=tuple(range(shape.num_stages - 1)))
     return complete(
         schedule,
         shape,
@@ -45,23 +48,25 @@ def complete(schedule: Schedule, shape: Shape, orders: Orders) -> Program:
         schedule=schedule.name,
         shape=shape,
         ranks=tuple(
-            tuple(_lowered(coordinates, computes, shape))
+            tuple(_lowered(coordinates, computes, shape, schedule.local))
             for coordinates, computes in zip(shape.coordinates, numbered, strict=True)
         ),
     )
 
 
 def _lowered(
-    coordinates: RankCoordinates, computes: tuple[Compute, ...], shape: Shape
+    coordinates: RankCoordinates, computes: tuple[Compute, ...], shape: Shape, local: bool
 ) -> Iterator[Action]:
     for action in computes:
-        yield from _before(coordinates, action, shape)
+        yield from _before(coordinates, action, shape, local)
         yield action
         yield from _after(coordinates, action, shape)
 
 
-def _before(coordinates: RankCoordinates, action: Compute, shape: Shape) -> Iterator[Action]:
-    is_asked = action.stage not in shape.one_way
+def _before(
+    coordinates: RankCoordinates, action: Compute, shape: Shape, local: bool
+) -> Iterator[Action]:
+    is_asked = local or action.stage not in shape.one_way
     if shape.recompute and is_asked and isinstance(action, Backward | BackwardInput):
         yield Recompute(action.stage, action.microbatch, action.version)
     needed = needs(action, shape)

@@ -35,6 +35,7 @@ class RankRules:
     coordinates: RankCoordinates
     updates: Updates
     consistent: bool = True
+    local: bool = False
     forwards: dict[tuple[int, int], int] = field(default_factory=dict)
     inputs: set[tuple[int, int]] = field(default_factory=set)
     weights: set[tuple[int, int]] = field(default_factory=set)
@@ -106,7 +107,7 @@ class RankRules:
         key = action.stage, action.microbatch
         yield from self._on_its_rank(*key)
         shape = self.coordinates.shape
-        if not shape.recompute or action.stage in shape.one_way:
+        if not shape.recompute or self._is_idle(action.stage):
             yield Rule.ONCE, "computes again what the forward has kept"
         if key in self.recomputed:
             yield Rule.ONCE, "runs a second time"
@@ -121,7 +122,7 @@ class RankRules:
         yield from self._fed(action)
         yield from self._follows_its_forward(action)
         shape = self.coordinates.shape
-        if shape.recompute and action.stage not in shape.one_way and key not in self.recomputed:
+        if shape.recompute and not self._is_idle(action.stage) and key not in self.recomputed:
             yield Rule.ORDER, "comes before its forward is computed again"
         if isinstance(action, Backward | BackwardInput):
             if key in self.inputs:
@@ -130,6 +131,10 @@ class RankRules:
         if isinstance(action, Backward | BackwardWeight):
             yield from self._weights(key)
         self._make(action)
+
+    def _is_idle(self, stage: int) -> bool:
+        """Does the backward of a stage do nothing?"""
+        return not self.local and stage in self.coordinates.shape.one_way
 
     def _follows_its_forward(
         self, action: Recompute | Backward | BackwardInput | BackwardWeight

@@ -44,7 +44,7 @@ def verify(program: Program) -> tuple[Fault, ...]:
 
 def _rank_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
     for coordinates in program.shape.coordinates:
-        walk = RankRules(coordinates, rule.updates(coordinates), rule.consistent)
+        walk = RankRules(coordinates, rule.updates(coordinates), rule.consistent, rule.local)
         for index, action in enumerate(program.ranks[coordinates.rank]):
             for broken, what in walk.check(action):
                 yield fault(program, coordinates.rank, index, broken, what)

@@ -8,6 +8,7 @@ from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.groups import has
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.loader import LoadedDefinition
+from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.model import Layers
 from workers.runtime.compute.stage import import_backward
 from workers.runtime.compute.stages import Stages, stages
@@ -49,8 +50,10 @@ def make_rank(
     layers: Layers,
     spec: TrainSpec,
     channel: Transport | None = None,
+    losses: LocalLosses | None = None,
 ) -> Rank:
-    """Every rank calls it. `channel` carries its messages, the device's usual one if None.
+    """Every rank calls it. `channel` carries its messages, the device's usual one if None; local
+    `losses` are those of stages that learn each for itself.
     Raises `InvalidInput` where the plan is for another number of layers or of ranks."""
     check_ranks(world, shape)
     _check_layers(shape, spec, layers)
@@ -58,7 +61,8 @@ def make_rank(
     bounds = stage_bounds(spec)
     coordinates = shape.coordinates[world.rank]
     kept = STATE_PRECISIONS[spec.state_precision]
-    own = stages(definition, layers, bounds, coordinates.stages, spec.precision, kept)
+    numbers = coordinates.stages
+    own = stages(definition, layers, bounds, numbers, spec.precision, kept, losses)
     if any(stage.loss is None for stage in own.modules.values()):
         import_backward()
     met = groups(world, shape)

@@ -17,6 +17,7 @@ from workers.definitions.loader import load
 from workers.runtime.checkpoints.checkpoints import Checkpoints
 from workers.runtime.checkpoints.stage_state import copy_of, marks_of, resume
 from workers.runtime.checkpoints.trained_model import save
+from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.model import layers_of
 from workers.runtime.compute.variants import bundle_specs, one_way_stages
 from workers.runtime.execution.evaluation import Evaluation
@@ -27,7 +28,7 @@ from workers.runtime.execution.stopping import Stopping
 from workers.runtime.execution.training import Training
 from workers.runtime.failures import is_lost_peer
 from workers.runtime.messages.coding import SentBytes
-from workers.runtime.messages.groups import is_reporter
+from workers.runtime.messages.groups import is_reporter, led_stages
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
 from workers.runtime.reports.building import building
@@ -84,7 +85,8 @@ class _TrainingRun:
         quiet = one_way_stages(bundle_specs(layers.base, stage_bounds(spec)))
         self.shape = replace(self.shape, one_way=quiet)
         self.programs = {self.shape.num_microbatches: self._program(self.shape, world.rank)}
-        self.rank: Rank = make_rank(world, self.shape, definition, layers, spec)
+        own = LocalLosses.of(spec, layers.base.num_scores, self.data, world.device)
+        self.rank: Rank = make_rank(world, self.shape, definition, layers, spec, losses=own)
         self.is_reporter = is_reporter(self.rank.coordinates)
         copy, marks = partial(copy_of, self.rank), partial(marks_of, self.rank)
         self.checkpoints = Checkpoints(
@@ -104,7 +106,7 @@ class _TrainingRun:
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""
         for number in range(self.done, self.spec.epochs):
-            losses = Losses(self.reporter, self.is_reporter, self.shape, number, self.spec.epochs)
+            losses = self._losses(number)
             self.checkpoints.begin(number, losses.tell)
             done = self._epoch(number, losses)
             self.ended = number, self.shape.num_microbatches if done is None else done
@@ -114,6 +116,11 @@ class _TrainingRun:
             if number + 1 < self.spec.epochs:
                 self.checkpoints.epoch_over()
         return self.spec.epochs
+
+    def _losses(self, number: int) -> Losses:
+        rank, is_reporter = self.rank, self.is_reporter
+        leads = any(rank.stages.modules[n].local for n in led_stages(rank.coordinates))
+        return Losses(self.reporter, is_reporter, self.shape, number, self.spec.epochs, leads)
 
     def keep_end(self) -> None:
         """The checkpoint of the end, once the model is saved: an attempt that is lost before that
@@ -211,8 +218,9 @@ class _TrainingRun:
     def _loading(
         self, epoch: Epoch, program: RankProgram, recorder: Recorder
     ) -> AbstractContextManager[Loading]:
-        rank, last = self.rank.coordinates.rank, self.shape.num_stages - 1
-        return loading(epoch, program.actions, last, rank, recorder.clock)
+        rank, modules = self.rank.coordinates.rank, self.rank.stages.modules
+        judging = [number for number, stage in modules.items() if stage.has_loss]
+        return loading(epoch, program.actions, judging, rank, recorder.clock)
 
     def _evaluate(self) -> dict[str, float]:
         """What the held-out samples say; nothing if there are none. Of several pipelines

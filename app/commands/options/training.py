@@ -6,6 +6,7 @@ import typer
 
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.events import HELD_OUT_LOSS
+from backend.runs.request.local_heads import LocalHead
 from backend.runs.request.spec import CheckpointSpec, StopSpec
 
 StateOption = Annotated[
@@ -41,6 +42,13 @@ EmulateOption = Annotated[
 TrackOption = Annotated[
     str,
     typer.Option(help="Follow it in these trackers, as mlflow,wandb; or none (default: as set)."),
+]
+LocalHeadOption = Annotated[
+    LocalHead,
+    typer.Option(
+        help="From which stages learn under a schedule with local losses (default: as suits the "
+        "data)."
+    ),
 ]
 EvaluateOption = Annotated[
     int,

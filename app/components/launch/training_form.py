@@ -13,8 +13,10 @@ from app.components.launch.stop_form import stop_form
 from app.components.launch.tracker_form import tracker_form
 from app.components.launch.weights_form import weights_form
 from app.session.state import Param
+from backend.pipeline.schedules.catalog import schedule
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
+from backend.runs.request.local_heads import LOCAL_HEADS
 from backend.runs.request.spec import TrainSpec
 from backend.runs.request.stopping import check_targets
 
@@ -82,10 +84,21 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     )
     with right:
         fields.read(lambda: check_targets(chosen), None)
+        chosen = _local_head(chosen, fields)
     with st.container():  # one place of the page, so that what is open below stays open
         chosen = replace(chosen, data=data_form(spec.data, fields))
     chosen = optimizer_form(stop_form(chosen, fields), fields)
     return tracker_form(place_form(_precision_form(chosen, fields)), fields)
+
+
+def _local_head(spec: TrainSpec, fields: Fields) -> TrainSpec:
+    """From which head each stage learns; asked where stages have losses of their own."""
+    if not schedule(spec.plan.schedule).local:
+        return replace(spec, local_head="")
+    names = {"": "As suits the data"} | {name: kind.title for name, kind in LOCAL_HEADS.items()}
+    note = "What each stage but the last learns from, in place of a gradient of the next one"
+    chosen = fields.choice("Local head", names, spec.local_head, Param.LOCAL_HEAD, note)
+    return replace(spec, local_head=cast(Any, chosen))
 
 
 def _precision_form(spec: TrainSpec, fields: Fields) -> TrainSpec:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import streamlit as st
 
 from app import services
-from app.charts.curve import X, Y, curve
+from app.charts.curve import LINES, X, Y, curve
 from app.charts.deviations import waiting
 from app.components.run.last_run_view import last_run_view
 from app.components.run.measured_view import measured_view, time_view
@@ -18,13 +18,24 @@ from app.components.shell.layout import card, figures
 from app.formats import plain
 from app.naming import attempt_plan
 from app.queries.segments import expected_of
-from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY, SENT, SENT_PLAIN
+from backend.runs.events import (
+    ACCURACY,
+    HELD_OUT_LOSS,
+    LOSS,
+    PERPLEXITY,
+    SENT,
+    SENT_PLAIN,
+    of_stage,
+    stage_of,
+)
 from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 POINTS = 500  # of one curve
-COMMON = ("loss", "throughput", SENT, SENT_PLAIN)
+COMMON = (LOSS, "throughput", SENT, SENT_PLAIN)
+OF_HEADS = (LOSS, HELD_OUT_LOSS, ACCURACY)
+LAST = "last stage"
 HELD_OUT, OWN = "held out, at each evaluation", "of the model definition"
 
 
@@ -79,19 +90,22 @@ def changes(attempts: Sequence[StoredAttempt]) -> dict[int, str]:
 
 
 def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int, str]) -> None:
+    names = services.backend().runs.metrics.names(run_id)
+    heads = [found for name in names if (found := stage_of(name)) and found[0] in OF_HEADS]
+    stages = sorted({stage for _, stage in heads})
     with card("Loss", "per minibatch"):
-        _curve(run_id, "loss", marks=marks)
+        _curve(run_id, LOSS, marks=marks, stages=stages)
     if readings.held_out:
         with card("Loss, held out", "at each evaluation"):
-            _curve(run_id, HELD_OUT_LOSS, spec.target_loss)
+            _curve(run_id, HELD_OUT_LOSS, spec.target_loss, stages=stages)
     if readings.accuracies:
         with card("Accuracy", "held out, at each evaluation"):
-            _curve(run_id, ACCURACY, spec.target_accuracy, share=True)
+            _curve(run_id, ACCURACY, spec.target_accuracy, share=True, stages=stages)
     elif not readings.held_out:
         with card("Accuracy", "held out"):
             st.caption(_first_evaluation(spec))
-    for name in services.backend().runs.metrics.names(run_id):
-        if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS):
+    for name in names:
+        if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS) and stage_of(name) not in heads:
             with card(plain(name[:1].upper() + name[1:]), HELD_OUT if name == PERPLEXITY else OWN):
                 _curve(run_id, name)
 
@@ -108,8 +122,15 @@ def _curve(
     *,
     share: bool = False,
     marks: Mapping[int, str] | None = None,
+    stages: Sequence[int] = (),
 ) -> None:
-    points = services.backend().runs.metrics.curve(run_id, name, POINTS)
-    drawn = {X: [point.step for point in points], Y: [point.value for point in points]}
-    how = curve(len(points), name=name, target=target, share=share, marks=marks)
+    """Where `stages` have heads of their own, a line for each and one for the last stage."""
+    names = {f"stage {stage}": of_stage(name, stage) for stage in stages} | {LAST: name}
+    read = services.backend().runs.metrics.curve
+    points = [(line, p) for line, each in names.items() for p in read(run_id, each, POINTS)]
+    drawn = {X: [point.step for _, point in points], Y: [point.value for _, point in points]}
+    lines = [*names] if stages else []
+    if lines:
+        drawn |= {LINES: [line for line, _ in points]}
+    how = curve(len(points), name=name, target=target, share=share, marks=marks, lines=lines)
     st.vega_lite_chart(drawn, how, key=f"curve-{name}", alt=f"{name} over the minibatches")

@@ -21,9 +21,14 @@ def once(at: Places) -> Iterator[Broken | Fault]:
         (Is.LEARNING[kind], at.weights, "adds its gradients a second time"),
     ):
         yield _broken(at, Rule.ONCE, mask, first[key] != at.computes, what)
-    for_nothing = at.shape.is_one_way[at.order.stage] | (not at.shape.recompute)
+    for_nothing = _idle(at) | (not at.shape.recompute)
     yield _broken(at, Rule.ONCE, again, for_nothing, "computes again what the forward has kept")
     yield from _missing(at)
+
+
+def _idle(at: Places) -> Bools:
+    """Per compute whether the backwards of its stage do nothing."""
+    return np.asarray(at.rule.idle_backward(at.shape)[at.order.stage])
 
 
 def _missing(at: Places) -> Iterator[Fault]:
@@ -54,7 +59,7 @@ def in_order(at: Places) -> Iterator[Broken]:
     yield _broken(at, Rule.ORDER, again, ~early(at.inputs), "comes after its backward")
     if at.shape.recompute:
         what = "comes before its forward is computed again"
-        asked = back & ~at.shape.is_one_way[at.order.stage]
+        asked = back & ~_idle(at)
         yield _broken(at, Rule.ORDER, asked, early(at.again), what)
     what = "comes before the input's half of the backward"
     yield _broken(at, Rule.ORDER, kind == Kind.BACKWARD_WEIGHT, early(at.inputs), what)

@@ -10,6 +10,7 @@ from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.schedules.gpipe import GPIPE
 from backend.pipeline.schedules.interleaved import INTERLEAVED
 from backend.pipeline.schedules.interleaved_zero_bubble import INTERLEAVED_ZB
+from backend.pipeline.schedules.local import LOCAL
 from backend.pipeline.schedules.pipedream import NAIVE, PIPEDREAM, VERTICAL_SYNC
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.schedules.v_half import V_HALF
@@ -35,6 +36,7 @@ SCHEDULES: dict[str, Schedule] = {
         DUALPIPE_V,
         INTERLEAVED_ZB,
         GPIPE,
+        LOCAL,
         FORWARD_ONLY,
     )
 }

@@ -1,7 +1,10 @@
 """What a schedule is: the order of compute, and the promises that the verifier holds it to."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
@@ -70,6 +73,7 @@ class Schedule:
     runs_ahead    whether it takes further microbatches in flight per hop (`Shape.run_ahead`)
     warning       a sentence for who plans with it, "" for none
     grows_older   whether weights are the older the further it runs ahead
+    local         whether each stage learns from a loss of its own and sends no gradient back
     """
 
     name: str
@@ -96,6 +100,7 @@ class Schedule:
     advances: tuple[int, ...] = (1,)
     runs_ahead: bool = False
     grows_older: bool = True
+    local: bool = False
     warning: str = ""
 
     @property
@@ -123,6 +128,16 @@ class Schedule:
         """Whether recomputed activations go before the next ones are made: not where they wait
         for their weights' half."""
         return self.delay is None
+
+    def routed(self, shape: Shape) -> Shape:
+        """`shape` with the stages to which no gradient comes back: those where nothing up to them
+        is trained, or with losses of their own all but the last."""
+        return replace(shape, one_way=tuple(range(shape.num_stages - 1))) if self.local else shape
+
+    def idle_backward(self, shape: Shape) -> NDArray[np.bool_]:
+        """Per stage whether its backwards do nothing: no gradient comes back, and it has no loss
+        of its own."""
+        return shape.is_one_way & (not self.local)
 
     def in_flight(self, at: Depth) -> int:
         """Most forwards (of all chunks) that a rank holds without their backward: those of the

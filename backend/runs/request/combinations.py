@@ -7,6 +7,7 @@ from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
+from backend.runs.request.local_heads import LOCAL_HEADS
 from backend.runs.request.optimizer_checks import (
     check_clipping,
     check_optimizer,
@@ -27,6 +28,7 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_elasticity(spec)
     _check_sharding(spec)
     check_codecs(spec.plan.codecs, len(spec.plan.partition.stages) - 1)
+    _check_local_head(spec)
 
 
 def _check_schedule(spec: TrainSpec) -> None:
@@ -73,6 +75,21 @@ def _check_elasticity(spec: TrainSpec) -> None:
             f"elasticity {spec.elasticity:g} is not in 0 up to 1 over the number of parallel "
             f"pipelines ({spec.plan.num_pipelines})",
             f"Use at most {1 / spec.plan.num_pipelines:g}.",
+        )
+
+
+def _check_local_head(spec: TrainSpec) -> None:
+    if spec.local_head and spec.local_head not in LOCAL_HEADS:
+        raise InvalidInput(
+            f"there is no local head {spec.local_head!r}",
+            f"Choose one of: {', '.join(LOCAL_HEADS)}; or none, for the one that suits the data.",
+        )
+    local = " or ".join(name for name, member in SCHEDULES.items() if member.local)
+    if spec.local_head and not schedule(spec.plan.schedule).local:
+        raise InvalidInput(
+            f"schedule {spec.plan.schedule!r} has one loss, at the last stage, and a local head "
+            f"{spec.local_head!r} is asked for",
+            f"Leave it out, or plan with {local}.",
         )
 
 

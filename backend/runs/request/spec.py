@@ -9,6 +9,7 @@ from backend.planning.plan import Plan
 from backend.profiles.profile import Tracing
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS
+from backend.runs.request.local_heads import LocalHead
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.sample_specs import PictureSpec, TableSpec
 from backend.runs.request.text_spec import TextSpec
@@ -158,6 +159,7 @@ class TrainSpec:
     round        microbatches of which an epoch has a whole number, beside those of the plan
     pool         whose jobs carry it; None = the nodes' agents
     trackers     in which it is followed, by name; None = as settings say
+    local_head   from which stages learn under a schedule with local losses
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
                  computing (0 = compute); nothing is learned, and an epoch is as long as the
                  segment of a prediction
@@ -194,6 +196,7 @@ class TrainSpec:
     round: int = 1
     pool: PoolSpec | None = None
     trackers: tuple[str, ...] | None = None
+    local_head: LocalHead = ""
     kind: Literal["train"] = "train"
 
     @property

@@ -4,6 +4,7 @@ from math import inf, isfinite
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import schedule
 from backend.planning.memory import check_memory, memory_parts, smallest_devices
 from backend.prediction.predict import check_plan
 from backend.prediction.shapes import steady_shape
@@ -92,6 +93,12 @@ def _validate_emulation(spec: TrainSpec) -> None:
         raise InvalidInput(
             "emulated devices do not take the seconds of coding messages",
             "Emulate a plan without codecs, or train this one on real devices.",
+        )
+    if spec.emulate and schedule(spec.plan.schedule).local:
+        raise InvalidInput(
+            f"schedule {spec.plan.schedule!r} has a head at every stage, and emulated devices have "
+            "none",
+            "Train on real devices, or emulate a plan of another schedule.",
         )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.cluster.presets import PRESETS
 from backend.pipeline.bubbles import Idle, idle_causes, total
 from backend.pipeline.held import in_flight, most
 from backend.pipeline.lower import lower
@@ -20,8 +21,8 @@ from backend.planning.catalog import PLANNERS
 from backend.prediction.uniform import UniformDurations
 
 ROOT = Path(__file__).parents[3]
-NAMES = {*SCHEDULES, CUSTOM.name} - set(PLANNERS)
-"""Without those that are a planner's name too, which may be asked for."""
+NAMES = {*SCHEDULES, CUSTOM.name} - set(PLANNERS) - set(PRESETS)
+"""Without those that are a planner's name too, or a cluster's, which may be asked for."""
 FOLDERS = ("app", "backend", "workers")
 
 

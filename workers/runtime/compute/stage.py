@@ -12,6 +12,7 @@ from workers.definitions.loader import Loss
 from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.samples import Samples, dense
 from workers.definitions.tracing.record import TensorSpec
+from workers.runtime.compute.local_heads.local_loss import LocalLoss
 from workers.runtime.compute.split_backward import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]
@@ -25,17 +26,20 @@ Places = tuple[tuple[dict[str, nn.Parameter | None], str], ...]
 @dataclass(slots=True)
 class Activations:
     """What the backward needs of its forward; autograd keeps that version's weights alive.
-    `deferred` is what the input's half of a backward leaves for the weights' half."""
+    `deferred` is what the input's half of a backward leaves for the weights' half; `judged` is
+    what a local loss is of: the whole bundle and its answers."""
 
     inputs: Tensors
     weights: dict[str, Tensor]
     outputs: Tensors
     deferred: Deferred | None = None
+    judged: tuple[Tensors, Samples] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StageModule:
-    """`specs` describe the bundle that comes in; `loss` is set on the last stage alone;
+    """`specs` describe the bundle that comes in; `loss` is set on the last stage alone, and
+    `local` on the others where each has a loss of its own, whose head is a part of `module`;
     `precision` is what compute is cast to.
 
     The module's own parameters are places where a version's tensors are put before it runs.
@@ -45,6 +49,7 @@ class StageModule:
     specs: tuple[TensorSpec, ...]
     loss: Loss | None = None
     precision: Precision = "float32"
+    local: LocalLoss | None = None
     places: dict[str, Places] = field(init=False)
     keeps_state: bool = field(init=False)
 
@@ -60,13 +65,22 @@ class StageModule:
         found = {name: places[0][0][places[0][1]] for name, places in self.places.items()}
         return {name: weight.detach() for name, weight in found.items() if weight is not None}
 
+    @property
+    def has_loss(self) -> bool:
+        """The model's, or one of its own."""
+        return self.loss is not None or self.local is not None
+
     def run(self, inputs: Tensors, weights: Mapping[str, Tensor]) -> Any:
         """The bundle that goes out, or the model's output on the last stage."""
+        self._put(weights)
+        with self._cast(inputs):
+            return self.module(*inputs)
+
+    def _put(self, weights: Mapping[str, Tensor]) -> None:
+        """Into their places in the module."""
         for name, tensor in weights.items():
             for parameters, key in self.places[name]:
                 parameters[key] = tensor  # type: ignore[assignment]  # a tensor does for a module
-        with self._cast(inputs):
-            return self.module(*inputs)
 
     def forward(
         self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None
@@ -78,7 +92,29 @@ class StageModule:
         if self.loss is not None and target is not None:
             with self._cast(inputs):
                 result = (self.loss(result, target),)
-        return result, Activations(_differentiable(inputs), weights, _differentiable(result))
+        kept = Activations(_differentiable(inputs), weights, _differentiable(result))
+        if self.local is not None and target is not None:
+            kept.judged = result, target
+        return result, kept
+
+    def local_loss(self, held: Activations) -> Tensor:
+        """The stage's own loss of a forward, with the weights that this read; the backward to come
+        begins there."""
+        assert self.local is not None, "the stage has no loss of its own"
+        assert held.judged is not None, "a forward was given no answers"
+        bundle, target = held.judged
+        self._put(held.weights)
+        with self._cast(bundle):
+            loss = self.local(bundle, target)
+        held.outputs, held.judged = (loss,), None
+        return loss
+
+    def judged(self, result: Any) -> Any:
+        """The scores of a result of `run`: those of the stage's own head, where it has one."""
+        if self.local is None:
+            return result
+        with self._cast(result):
+            return self.local.head(result)
 
     def state(self, earlier: ModuleState | None = None) -> ModuleState | None:
         """What a recomputation of the forward to come must meet again; None where the module keeps

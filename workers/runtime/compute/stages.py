@@ -1,10 +1,10 @@
 """The stages of one rank, for microbatches of every form, and who is at fault where one raises."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call
 
 from backend.profiles.state_precision import StatePrecisionKind
@@ -14,6 +14,7 @@ from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import LoadedDefinition
 from workers.runtime.compute.first_values import fill
 from workers.runtime.compute.kept_weights import keep_frozen
+from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.model import Layers
 from workers.runtime.compute.release import release
 from workers.runtime.compute.stage import Precision, StageModule, Tensors, autocast
@@ -64,12 +65,14 @@ class Stages:
                 if weight.requires_grad:
                     weight.data = torch.empty(0, dtype=weight.dtype, device=weight.device)
 
-    def raised(self, error: Exception, stage: int, inputs: Tensors) -> Exception:
-        """The error as the user's, naming the stage and the layer; memory errors stay."""
+    def raised(self, error: Exception, stage: int, inputs: Tensors | None) -> Exception:
+        """The error as the user's, naming the stage and the layer, or without `inputs` its local
+        loss; memory errors stay."""
         if is_out_of_memory(error):
             return error
         file = self.definition.file
-        place = f"stage {stage}, {self._guilty(stage, inputs)}"
+        guilty = "its local loss" if inputs is None else self._guilty(stage, inputs)
+        place = f"stage {stage}, {guilty}"
         message = f"{describe(error, file)} (raised in {place})"
         return ModelRaised(message, detail=user_traceback(error, file))
 
@@ -98,22 +101,30 @@ def stages(
     numbers: Sequence[int],
     precision: Precision,
     kept: StatePrecisionKind,
+    losses: LocalLosses | None = None,
 ) -> Stages:
     """The stages `numbers` of a model that is cut at `bounds`, with first values: those of the
     other stages are never made, or their memory is given back. Weights that are not trained are
-    `kept` so from now on."""
+    `kept` so from now on. With local `losses` no stage but the last is without one, and none makes
+    gradients of its inputs."""
+    last = len(bounds) - 1
+    local = {
+        n: losses.made(n, layers.base.specs[bounds[n][1]], definition.loss)
+        for n in numbers
+        if losses is not None and n < last
+    }
 
     def cut_out(layered: LayeredModel) -> dict[int, StageModule]:
-        last = len(bounds) - 1
-        return {
-            n: StageModule(
-                cut(layered, *bounds[n]),
-                layered.specs[bounds[n][0]],
-                definition.loss if n == last else None,
-                precision,
-            )
-            for n in numbers
-        }
+        return {n: made(n, cut(layered, *bounds[n]), layered) for n in numbers}
+
+    def made(number: int, module: nn.Module, layered: LayeredModel) -> StageModule:
+        specs = layered.specs[bounds[number][0]]
+        if losses is not None:
+            specs = tuple(replace(spec, requires_grad=False) for spec in specs)
+        if own := local.get(number):
+            module.add_module(f"local_head_{number}", own.head)
+        loss = definition.loss if number == last else None
+        return StageModule(module, specs, loss, precision, own)
 
     base, tied = layers.base, tied_names(layers.base.model)
     if base.blueprint is not None:

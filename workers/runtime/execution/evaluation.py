@@ -12,7 +12,7 @@ from backend.errors import first_line
 from backend.pipeline.actions import Action, Forward, Recv, Send
 from backend.pipeline.routing import makes, needs
 from backend.pipeline.shape import Shape
-from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY, of_stage
 from workers.data.ragged import PAD_TARGET
 from workers.definitions.metrics import Metrics, Sums, merged, ratios, sums_of
 from workers.definitions.samples import Samples, mapped, target_of, tensors
@@ -89,16 +89,21 @@ class Evaluation:
         try:
             with torch.no_grad():
                 result = stage.run(inputs, weights)
-                if stage.loss is not None:
-                    self._judge(stage, result, self._epoch.answers(microbatch, device), microbatch)
+                if stage.has_loss:
+                    answers = self._epoch.answers(microbatch, device)
+                    self._judge(stage, number, result, answers, microbatch)
         except Exception as error:
             raise self._stages.raised(error, number, inputs) from error
         if stage.loss is None:
             self._messages.put(makes(action, self._shape), result)
 
-    def _judge(self, stage: StageModule, output: Any, targets: Samples, microbatch: int) -> None:
+    def _judge(
+        self, stage: StageModule, number: int, result: Any, targets: Samples, microbatch: int
+    ) -> None:
         """Add what the samples say: the loss, the definition's own metrics, and what can be said of
-        any classes. A microbatch whose padding cannot be cut off counts for nothing."""
+        any classes; of a stage's own head loss and accuracy, under its name. A microbatch whose
+        padding cannot be cut off counts for nothing."""
+        output = stage.judged(result)
         size, real = self._epoch.form(microbatch)[0], self._epoch.num_real(microbatch)
         if real == 0:
             return
@@ -108,17 +113,20 @@ class Evaluation:
             output, targets = _first(real, output), mapped(targets, lambda each: each[:real])
         target = target_of(targets)
         found = {**of_classes(output, target), **self._loss(stage, output, targets, real)}
-        if self._metrics is not None:
+        if stage.local is not None:
+            found = {of_stage(n, number): found[n] for n in (ACCURACY, HELD_OUT_LOSS) if n in found}
+        elif self._metrics is not None:
             found |= sums_of(self._metrics(output, target), real)
         self.sums = merged([self.sums, found])
 
     def _loss(self, stage: StageModule, output: Any, targets: Samples, real: int) -> Sums:
-        assert stage.loss is not None, "only the last stage judges"
+        of_model = stage.local.of_model if stage.local is not None else stage.loss
+        assert of_model is not None, "a stage without a loss judges nothing"
         if self.problem:
             return {}
         try:
             with autocast(self._world.device, stage.precision):
-                loss = float(stage.loss(output, targets).item())
+                loss = float(of_model(output, targets).item())
         except Exception as error:
             if self._is_needed:
                 raise

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from backend.pipeline.shape import Shape
-from backend.runs.events import SENT, SENT_PLAIN, Event, Metrics, Progress
+from backend.runs.events import LOSS, SENT, SENT_PLAIN, Event, Metrics, Progress
 from backend.units import bytes_text
 from workers.runtime.reports.reporter import Reporter
 
@@ -20,16 +20,24 @@ Points = deque[tuple[int, float, float]]
 
 
 class Losses:
-    """One epoch's losses. `is_reporter` is true on one rank, which prints them."""
+    """One epoch's losses. `is_reporter` is true on one rank, which prints them; one that `leads`
+    prints the local loss of its stage."""
 
     def __init__(
-        self, reporter: Reporter, is_reporter: bool, shape: Shape, epoch: int, epochs: int
+        self,
+        reporter: Reporter,
+        is_reporter: bool,
+        shape: Shape,
+        epoch: int,
+        epochs: int,
+        leads: bool = False,
     ) -> None:
+        self._prints = is_reporter or leads
         self._reporter, self._is_reporter = reporter, is_reporter
         self._batch = shape.batch
         self._per_epoch = shape.num_microbatches // shape.batch
         self._epochs, self._total = epochs, self._per_epoch * epochs
-        most = None if is_reporter else REMEMBERED
+        most = None if self._prints else REMEMBERED
         self._points: dict[str, Points] = defaultdict(partial(deque, maxlen=most))
         self._told = time.monotonic()
         self._sum, self._num = 0.0, 0
@@ -39,25 +47,28 @@ class Losses:
         """The minibatch of this epoch's `microbatch`, counted from the start of the run."""
         return self.epoch * self._per_epoch + microbatch // self._batch
 
-    def add(self, microbatch: int, loss: float, logged: Mapping[str, float]) -> None:
+    def add(
+        self, microbatch: int, loss: float, logged: Mapping[str, float], name: str = LOSS
+    ) -> None:
         """The mean loss of an update whose last microbatch is `microbatch`, and the means of what
         it logged."""
         step, now = self.minibatch(microbatch), time.time()
-        self._sum, self._num = self._sum + loss, self._num + 1
-        for name, value in {"loss": loss, **logged}.items():
-            self._points[name].append((step, value, now))
-        if self._is_reporter and time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
+        if name == LOSS:
+            self._sum, self._num = self._sum + loss, self._num + 1
+        for each, value in {name: loss, **logged}.items():
+            self._points[each].append((step, value, now))
+        if self._prints and time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
             self.tell()
 
     def tell(self, remembered: bool = False) -> None:
         """Print what has not been printed yet, and how far the run is; a rank that is not the one
         to print it does so where it shall tell what it has `remembered`."""
-        if not self._is_reporter and not remembered:
+        if not self._prints and not remembered:
             return
         for name, points in self._points.items():
             steps, values, times = zip(*points, strict=True)
             self._reporter(Metrics(name, steps, values, times, self.epoch))
-        if losses := self._points.get("loss"):
+        if losses := self._points.get(LOSS):
             self._reporter(Progress("train", losses[-1][0] + 1, self._total))
         self._points.clear()
         self._told = time.monotonic()

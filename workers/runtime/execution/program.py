@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.pipeline.actions import Action, AllReduce
-from backend.pipeline.kinds import FACTS, Is, Kind, kind_of
+from backend.pipeline.kinds import FACTS, Bools, Is, Kind, kind_of
 from backend.pipeline.lower import lower
 from backend.pipeline.order import count_before
 from backend.pipeline.program import Program
@@ -22,26 +22,31 @@ from backend.pipeline.verify import check
 @dataclass(frozen=True, slots=True)
 class RankProgram:
     """A segment as one rank runs it; `applied` are the microbatches of the steps of each of its
-    stages by version, over the replicas of its pipeline."""
+    stages by version, over the replicas of its pipeline; `recomputed` says of each stage of the
+    model whether its forwards run once more."""
 
     shape: Shape
     actions: Sequence[Action]
     applied: Mapping[int, Mapping[int, tuple[int, ...]]]
+    recomputed: Bools
 
 
 def training_program(name: str, shape: Shape, rank: int) -> RankProgram:
     """The part of `rank` in a segment of the schedule `name`. Raises what `schedule`, `lower` and
     `check` raise."""
-    program, coordinates = check(lower(schedule(name), shape)), shape.coordinates[rank]
+    program = check(lower(schedule(name), shape))
+    coordinates = program.shape.coordinates[rank]
     found = {stage: applied(program, stage, coordinates.pipeline) for stage in coordinates.stages}
-    return RankProgram(shape, program.actions(rank), found)
+    recomputed = ~schedule(name).idle_backward(program.shape) & shape.recompute
+    return RankProgram(program.shape, program.actions(rank), found, recomputed)
 
 
 def evaluation_program(shape: Shape, rank: int) -> RankProgram:
     """The same of an evaluation; `shape` is that of one pipeline, and a rank of another one has
     nothing to do."""
     program = lower(FORWARD_ONLY, shape)
-    return RankProgram(shape, program.actions(rank) if rank < program.num_ranks else (), {})
+    actions = program.actions(rank) if rank < program.num_ranks else ()
+    return RankProgram(shape, actions, {}, np.zeros(shape.num_stages, np.bool_))
 
 
 def last_reads(actions: Sequence[Action]) -> dict[tuple[int, int], int]:

@@ -1,12 +1,12 @@
 """What each action of a training program does to tensors."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,6 +25,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.routing import makes, needs
+from backend.runs.events import LOSS, of_stage
 from workers.definitions.metrics import Log, Sums, merged, ratios
 from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.samples import Samples
@@ -80,9 +81,9 @@ class Training:
         self._activations: dict[tuple[int, int], Activations] = {}
         self._to_recompute: dict[tuple[int, int], ForwardInput] = {}
         self._states: dict[int, ModuleState | None] = {}
-        quiet = program.shape.is_one_way
-        self._recomputed = ~quiet if program.shape.recompute else np.zeros_like(quiet)
-        self._loss_sum, self._log, self._logged = 0.0, log, Sums()
+        self._recomputed = program.recomputed
+        self._loss_sums: defaultdict[int, float] = defaultdict(float)
+        self._log, self._logged = log, Sums()
         rank.stages.train(True)
         rank.state.begin()
         rank.messages.expect(epoch.form)
@@ -120,7 +121,7 @@ class Training:
         with torch.set_grad_enabled(not self._recomputed[number]):
             outputs, kept = self._blaming(number, given.inputs, lambda: self._run(stage, given))
         if stage.loss is not None:
-            self._note_loss(microbatch, outputs[0])
+            self._note_loss(number, microbatch, outputs[0])
             self._blaming(number, given.inputs, lambda: self._note_logged(microbatch))
         if self._recomputed[number]:
             self._to_recompute[number, microbatch] = given
@@ -137,8 +138,8 @@ class Training:
         else:
             self._observer.forward(place)
             inputs = self._epoch.bundle(microbatch, self._device)
-        is_last = self._stages.modules[stage].loss is not None
-        target = self._epoch.answers(microbatch, self._device) if is_last else None
+        has_loss = self._stages.modules[stage].has_loss
+        target = self._epoch.answers(microbatch, self._device) if has_loss else None
         weights = self._weights[stage].at(action.version)
         seed = forward_seed(self._seed, self._losses.epoch, stage, place)
         return ForwardInput(inputs, weights, target, seed)
@@ -163,6 +164,11 @@ class Training:
         number = action.stage
         stage, weights = self._stages.modules[number], self._weights[number]
         kept = self._activations.pop((number, action.microbatch))
+        if stage.local is not None:
+            loss = self._blaming(number, None, lambda: stage.local_loss(kept))
+            self._note_loss(number, action.microbatch, loss)
+            if self._log is not None:
+                self._log.taken()  # the run's log is of the model's output
         gradients = self._output_gradients(action, kept)
         if weights.buckets is not None:
             end = self._overlap(index, number, kept)
@@ -187,7 +193,7 @@ class Training:
     def _output_gradients(self, action: Backward | BackwardInput, kept: Activations) -> Tensors:
         """The gradients of what went out. That of a loss is its share of the samples, scaled;
         () where that is 1."""
-        if self._stages.modules[action.stage].loss is None:
+        if not self._stages.modules[action.stage].has_loss:
             return self._messages.take(needs(action, self._shape))
         scale = self._loss_scale.value if self._loss_scale else 1.0
         factor = scale * self._epoch.share(action.microbatch)
@@ -212,38 +218,40 @@ class Training:
         return buckets.overlap(kept.weights)
 
     def _all_reduce(self, stage: int) -> None:
-        """Sum the gradients over the replicas; on the last stage the loss goes with them, and
-        what it has logged after them."""
-        has_loss = self._stages.modules[stage].loss is not None
-        buckets = self._weights[stage].buckets
+        """Sum the gradients over the replicas; where a stage has a loss, this goes with them, and
+        what the last one has logged after them."""
+        module, buckets = self._stages.modules[stage], self._weights[stage].buckets
         assert buckets is not None, "a single replica has nothing to reduce"
-        total = buckets.reduce(self._loss_sum if has_loss else 0.0)
-        if has_loss:
-            self._loss_sum = total
-        if has_loss and self._log is not None:
+        total = buckets.reduce(self._loss_sums[stage])
+        if module.has_loss:
+            self._loss_sums[stage] = total
+        if module.loss is not None and self._log is not None:
             self._logged = merged(buckets.group.gathered(self._logged))
 
     def _step(self, index: int, action: Step) -> None:
         """The loss is told and the place known before the new weights are there, because pipelines
         that waited for them are averaged at once."""
         microbatches = self._applied[action.stage][action.version]
-        last = self._epoch.first + microbatches[-1]
-        if self._stages.modules[action.stage].loss is not None:
-            mean = self._loss_sum / self._updates.count(action)
-            self._losses.add(last, mean, ratios(self._logged))
-            self._loss_sum, self._logged = 0.0, {}
+        last, stage = self._epoch.first + microbatches[-1], self._stages.modules[action.stage]
+        if stage.has_loss:
+            mean = self._loss_sums.pop(action.stage) / self._updates.count(action)
+            if stage.loss is not None:
+                self._losses.add(last, mean, ratios(self._logged))
+                self._logged = {}
+            else:
+                self._losses.add(last, mean, {}, of_stage(LOSS, action.stage))
         self._observer.updating(action.stage, last + 1)
         self._updates.step(index, action)
         if not self._updates.is_due:
             self._observer.updated()
 
-    def _note_loss(self, microbatch: int, loss: Tensor) -> None:
+    def _note_loss(self, stage: int, microbatch: int, loss: Tensor) -> None:
         value = float(loss.item())
         if not math.isfinite(value):
             minibatch = self._losses.minibatch(self._epoch.first + microbatch)
             epoch = self._losses.epoch + 1
             raise LossNotFinite(f"The loss of minibatch {minibatch} (epoch {epoch}) is {value}.")
-        self._loss_sum += value * self._epoch.share(microbatch)
+        self._loss_sums[stage] += value * self._epoch.share(microbatch)
 
     def _note_logged(self, microbatch: int) -> None:
         if self._log is not None:
@@ -252,7 +260,7 @@ class Training:
             told = {name: (value * share, share) for name, value in values}
             self._logged = merged([self._logged, told])
 
-    def _blaming(self, stage: int, inputs: Tensors, work: Callable[[], T]) -> T:
+    def _blaming(self, stage: int, inputs: Tensors | None, work: Callable[[], T]) -> T:
         try:
             return work()
         except Exception as error:

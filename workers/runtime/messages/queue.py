@@ -30,6 +30,7 @@ class MessageQueue:
         self._specs, self._others = specs, others or {}
         self._bundles: dict[Message, Tensors] = {}
         self._form: Callable[[int], Form] | None = None
+        self._comes_back = True
 
     def expect(self, form: Callable[[int], Form]) -> None:
         """Of which form each microbatch of the next segment is."""
@@ -37,6 +38,9 @@ class MessageQueue:
 
     def begin(self, actions: Sequence[Action]) -> None:
         """Announce every receive of a segment, and which activations have their gradient in it."""
+        self._comes_back = any(
+            isinstance(action, Recv) and action.message.flow is Flow.GRADIENT for action in actions
+        )
         self._coding.begin(action.message for action in actions if isinstance(action, Recv | Send))
         self._transport.begin(
             [
@@ -75,9 +79,11 @@ class MessageQueue:
 
     def _is_answered(self, message: Message) -> bool:
         """Whether this rank waits for something that depends on the message: no gradient comes back
-        of activations that need none."""
-        bundle = self._specs[message.stage + 1] if message.flow is Flow.ACTIVATION else ()
-        return message.flow is Flow.GRADIENT or any(spec.requires_grad for spec in bundle)
+        of activations that need none, nor any in a segment of local losses or an evaluation."""
+        if message.flow is Flow.GRADIENT:
+            return True
+        bundle = self._specs[message.stage + 1]
+        return self._comes_back and any(spec.requires_grad for spec in bundle)
 
     def _on_wire(self, message: Message) -> tuple[TensorSpec, ...]:
         return self._coding.on_wire(message, self._spec(message))

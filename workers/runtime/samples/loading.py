@@ -1,7 +1,7 @@
 """Samples loaded ahead of their turn, in a thread beside the compute, each with its span."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Full, Queue
 from typing import Literal
@@ -27,10 +27,15 @@ class Loading:
     since there is nothing to hide; `spans` says when which forward's samples were loaded."""
 
     def __init__(
-        self, epoch: Epoch, actions: Sequence[Action], last: int, rank: int, clock: Clock
+        self,
+        epoch: Epoch,
+        actions: Sequence[Action],
+        judging: Container[int],
+        rank: int,
+        clock: Clock,
     ) -> None:
         self._epoch, self._rank, self._clock = epoch, rank, clock
-        self._wanted = tuple(_wanted(actions, last))
+        self._wanted = tuple(_wanted(actions, judging))
         self._next = 0
         self._over = threading.Event()
         self._ready: Queue[Samples | BaseException] = Queue(AHEAD)
@@ -100,20 +105,20 @@ class Loading:
 
 @contextmanager
 def loading(
-    epoch: Epoch, actions: Sequence[Action], last: int, rank: int, clock: Clock
+    epoch: Epoch, actions: Sequence[Action], judging: Container[int], rank: int, clock: Clock
 ) -> Iterator[Loading]:
-    """The samples of a segment; `last` is the last stage's number."""
-    found = Loading(epoch, actions, last, rank, clock)
+    """The samples of a segment; `judging` are the numbers of the stages that need the targets."""
+    found = Loading(epoch, actions, judging, rank, clock)
     try:
         yield found
     finally:
         found.close()
 
 
-def _wanted(actions: Sequence[Action], last: int) -> Iterator[Wanted]:
+def _wanted(actions: Sequence[Action], judging: Container[int]) -> Iterator[Wanted]:
     for index, action in enumerate(actions):
         if isinstance(action, Forward):
             if action.stage == 0:
                 yield index, action, "inputs"
-            if action.stage == last:
+            if action.stage in judging:
                 yield index, action, "targets"

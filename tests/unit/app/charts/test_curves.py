@@ -17,6 +17,17 @@ def test_few_points_have_dots_and_a_target_has_a_level() -> None:
     assert many[1]["mark"]["opacity"] == 0
 
 
+def test_several_lines_have_colours_of_their_own_and_marks_have_none_of_them() -> None:
+    names = ["stage 0", "last stage"]
+    line, dots, level = curve(4, name="accuracy", target=0.9, lines=names)["layer"]
+    for drawn in (line, dots):
+        assert "color" not in drawn["mark"]
+        scale = drawn["encoding"]["color"]["scale"]
+        assert scale == {"domain": names, "range": list(palette.SERIES[:2])}
+    assert level["mark"]["color"] == palette.NEUTRAL
+    assert "color" not in level["encoding"]
+
+
 def test_a_change_of_plan_is_a_mark() -> None:
     words = {120: "1 · gpipe, 0.62×", 300: "its own plan again"}
     *_, line, other, text, below = curve(400, name="loss", marks=words)["layer"]

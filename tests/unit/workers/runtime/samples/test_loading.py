@@ -54,7 +54,7 @@ def test_every_forward_gets_its_samples(part, name: str, replicas: tuple[int, ..
     epoch = Epoch.shuffled(part, Cutting(4, 4), 1, 1)
     plain = Epoch.shuffled(NUMBERS, Cutting(4, 4), 1, 1)
     for rank, actions in enumerate(program.ranks):
-        with loading(epoch, actions, last, rank, count(0.5).__next__) as found:
+        with loading(epoch, actions, {last}, rank, count(0.5).__next__) as found:
             for action in actions:
                 if isinstance(action, Forward) and action.stage == 0:
                     assert torch.equal(
@@ -72,7 +72,7 @@ def test_some_microbatches_are_loaded_before_anybody_asks() -> None:
     part = Slow()
     epoch = Epoch.shuffled(part, Cutting(4), 1, 1)
     actions = tuple(Forward(0, microbatch) for microbatch in range(12))
-    with loading(epoch, actions, 1, 0, lambda: 0.0):
+    with loading(epoch, actions, {1}, 0, lambda: 0.0):
         assert all(part.loaded.acquire(timeout=30) for _ in range(AHEAD))
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_loaded_is_told_when_its_turn_comes() -> None:
     part = Slow(broken=13)
     epoch = Epoch(part, [(torch.arange(4 * k, 4 * k + 4), None) for k in range(12)], 4)
     actions = tuple(Forward(0, microbatch) for microbatch in range(12))
-    with loading(epoch, actions, 1, 0, lambda: 0.0) as found:
+    with loading(epoch, actions, {1}, 0, lambda: 0.0) as found:
         for microbatch in range(3):
             found.bundle(microbatch, CPU)
         with pytest.raises(DataFailed, match="sample 13"):
