@@ -125,7 +125,11 @@ def options(
     ] = PLAIN,
     target: Annotated[
         str,
-        typer.Option("--on", help="The profile on another device, by its peaks (a100, h100...)."),
+        typer.Option(
+            "--on",
+            help="The profile on another device, by its peaks (a100, h100...), or on the cluster's "
+            "own, by what the cluster file says of it (cluster).",
+        ),
     ] = "",
     measured_on: Annotated[
         str, typer.Option(help="What the profile was measured on, for --on (v100).")

@@ -16,7 +16,8 @@ from app.queries import planner
 from app.queries.background import Background
 from app.session.state import Page, Param, bound
 from backend.comparison.variations import Point, Prices, read_prices
-from backend.profiles.devices import Precision, find
+from backend.prediction.imagined import precisions_of
+from backend.profiles.devices import Precision
 
 REFRESH = 0.6
 LINE = "The best plan when one thing of the cluster changes."
@@ -79,12 +80,12 @@ def _prices(usual: float, others: str) -> Prices:
 
 
 def _precision(wanted: Wanted) -> Precision:
-    """Asked for where the table knows the cluster's device; the profile's own by default."""
+    """Asked for where peaks of the cluster's device are known; the profile's own by default."""
     own = Precision(wanted.stored.profile.precision)
-    found = find(wanted.cluster.device.name)
-    if found is None:
+    precisions = precisions_of(wanted.cluster.device)
+    if not precisions:
         return own
-    known = sorted(found[0].flops, key=lambda precision: precision != own)
+    known = sorted(precisions, key=lambda precision: precision != own)
     return pick("Precision", known, Param.PRECISION, str, str, width=130, depends=True)
 
 

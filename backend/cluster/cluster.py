@@ -7,6 +7,7 @@ from itertools import accumulate
 from math import prod
 from operator import mul
 
+from backend.cluster.device_record import UNKNOWN, DeviceRecord
 from backend.errors import InvalidInput
 
 MOST_DEVICES = 16_384
@@ -16,13 +17,15 @@ MOST_DEVICES = 16_384
 class Device:
     """One accelerator. `memory` in bytes (None = not known, so not checked); `speed`
     relative to the device on which profiles are taken (2.0 halves every compute time). It draws
-    `watts` while it computes and `idle_watts` while it waits (None = not known)."""
+    `watts` while it computes and `idle_watts` while it waits (None = not known). `record`: what
+    its data sheet says."""
 
     name: str = "cpu"
     memory: float | None = None
     speed: float = 1.0
     watts: float | None = None
     idle_watts: float | None = None
+    record: DeviceRecord = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import yaml
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.device_record import DeviceRecord, FlopRates
 from backend.cluster.presets import name_and_count, preset
 from backend.errors import InvalidInput
 
@@ -18,10 +19,14 @@ levels:
   - {count: 4, bandwidth: 1.25e9}
 device: {name: V100, memory: 16e9, speed: 1.0}
 """
-"""A device may have `watts` and `idle_watts` too. `device` may be a list instead, one entry per
-device, server by server."""
+"""A device may have `watts`, `idle_watts` and the fields of a `DeviceRecord` too, its `flops` by
+precision or, in float32, as a number. `device` may be a list instead, one entry per device, server
+by server."""
 ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this:\n{EXAMPLE}"
 MAX_CHARACTERS = 100_000
+OWN = ("memory", "speed", "watts", "idle_watts")
+RECORD = tuple(field.name for field in fields(DeviceRecord) if field.name != "flops")
+PRECISIONS = tuple(field.name for field in fields(FlopRates))
 
 
 def read_cluster(text: str) -> Cluster:
@@ -52,15 +57,19 @@ def read_cluster(text: str) -> Cluster:
 def write_cluster(cluster: Cluster) -> str:
     """`cluster` as YAML that `read_cluster` reads back to an equal value."""
     device = [_plain(each) for each in cluster.devices] or _plain(cluster.device)
-    levels = [
-        {name: value for name, value in asdict(level).items() if value is not None}
-        for level in cluster.levels
-    ]
+    levels = [_known(asdict(level)) for level in cluster.levels]
     return yaml.safe_dump({"levels": levels, "device": device}, sort_keys=False)
 
 
 def _plain(device: Device) -> dict[str, Any]:
-    return {name: value for name, value in asdict(device).items() if value is not None}
+    found = asdict(device)
+    record = found.pop("record")
+    record["flops"] = _known(record["flops"]) or None
+    return _known(found | record)
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _parse(text: str) -> object:
@@ -100,13 +109,31 @@ def _level(field: str, entry: object) -> Level:
 
 
 def _device(field: str, entry: object) -> Device:
-    device = _mapping(field, entry, {"name", "memory", "speed", "watts", "idle_watts"})
-    known = {
+    device = _mapping(field, entry, {"name", "flops", *OWN, *RECORD})
+    known = _numbers(field, device)
+    record = {name: known[name] for name in RECORD if name in known}
+    rates = FlopRates(**_rates(f"{field}.flops", device.get("flops")))
+    return Device(
+        str(device.get("name", Device().name)),
+        **{name: known[name] for name in OWN if name in known},
+        record=DeviceRecord(rates, **record),
+    )
+
+
+def _rates(field: str, flops: object) -> dict[str, float]:
+    """By precision; a number is of float32."""
+    if flops is None or not isinstance(flops, dict):
+        return {} if flops is None else {"float32": _number(field, flops)}
+    return _numbers(field, _mapping(field, flops, set(PRECISIONS)))
+
+
+def _numbers(field: str, values: Mapping[str, object]) -> dict[str, float]:
+    """Those that are given."""
+    return {
         name: _number(f"{field}.{name}", value)
-        for name, value in device.items()
-        if name != "name" and value is not None
+        for name, value in values.items()
+        if name not in ("name", "flops") and value is not None
     }
-    return Device(str(device.get("name", Device().name)), **known)
 
 
 def _whole(field: str, value: object) -> int:

@@ -10,6 +10,7 @@ from backend.cluster.cluster import Cluster, Device
 from backend.errors import InvalidInput
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer
+from backend.prediction.imagined import peak_of
 from backend.profiles.devices import DEVICES, Peak, Precision, find
 from backend.profiles.profile import Profile
 from backend.profiles.transfer import carried
@@ -156,16 +157,17 @@ def _devices(cluster: Cluster, batch: int) -> Iterator[Variation]:
 def _types(cluster: Cluster, batch: int, precision: Precision) -> Iterator[Variation]:
     """Other types that compute in `precision` where this one does, as `transfer` carries the
     profile to them, else the same a few times faster."""
-    now = cluster.device
-    found = find(now.name)
-    if found is None or precision not in found[0].flops:
+    now, found = cluster.device, find(cluster.device.name)
+    here = peak_of(now, precision)
+    if here is None:
         for factor in FACTORS:
             device = replace(now, name=f"{factor:g}× {now.name}", speed=now.speed * factor)
             yield _typed(cluster, batch, factor, device, factor == 1.0)
         return
-    here = found[0].peak(precision)
+    if found is None:
+        yield _typed(cluster, batch, 1.0, now, is_base=True)
     for row in sorted(DEVICES.values(), key=lambda row: (row.flops.get(precision, 0), row.memory)):
-        if row is found[0]:
+        if found and row is found[0]:
             yield _typed(cluster, batch, 1.0, now, is_base=True)
         elif precision in row.flops:
             there = row.peak(precision)

@@ -19,6 +19,7 @@ from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
 from backend.planning.work import SearchWork, WorkSpent
+from backend.prediction.imagined import as_on
 from backend.prediction.limits import FURTHER, most_work
 from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
@@ -27,7 +28,6 @@ from backend.prediction.same_updates import alike, goes_on_from
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
 from backend.profiles.state_precision import StatePrecision
-from backend.profiles.transfer import on_device
 from backend.profiles.what_if import at_microbatch, kept_in
 
 PLANNER_NAMES = (*PLANNERS, *SEARCHES)
@@ -137,13 +137,13 @@ class Question:
 
         memory  bytes of every device
         device  its profiles as that device would run them, by its peaks in `precision`
-                (`on_device`)
+                (`as_on`)
         took    seconds per microbatch of one pipeline on a device, and of each of two there
         state_precision   in which a training keeps its weights and its optimizer's state
         """
 
         def carried(profile: Profile) -> Profile:
-            there = on_device(profile, device, measured_on, precision) if device else profile
+            there = as_on(profile, device, self.cluster.device, measured_on, precision)
             return kept_in(there, state_precision)
 
         return replace(

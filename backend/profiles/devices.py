@@ -24,12 +24,16 @@ class Precision(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Peak:
     """What a device can do at most: `flops` operations/s, `bandwidth` bytes/s of its memory.
-    `efficiency` (0 to 1) is the share of both that is assumed to be reached."""
+    `efficiency` (0 to 1) is the share of both that is assumed to be reached. `on_chip`: bytes in
+    which tiles are kept (0 = not known: each tensor is taken to be read once); `launch`: seconds
+    that a layer takes beside its work."""
 
     name: str
     flops: float
     bandwidth: float
     efficiency: float = 1.0
+    on_chip: float = 0.0
+    launch: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

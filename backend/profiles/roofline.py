@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from backend.errors import InvalidInput
 from backend.profiles.devices import Peak
@@ -53,8 +54,27 @@ def roofline(
     return Profile(name, graph, microbatch, device=peak.name, notes=(ERROR,))
 
 
+def seconds(flops: float, moved_bytes: float, peak: Peak) -> float:
+    """Of one forward: what starting it takes, and the longer of its operations and its bytes."""
+    busy = max(flops / peak.flops, moved_bytes / peak.bandwidth) / peak.efficiency
+    return peak.launch + busy
+
+
+def traffic(read: float, weights: float, output: float, on_chip: float = 0.0) -> float:
+    """Bytes between a device and its memory for a layer of so many bytes of inputs, weights and
+    output. Half of `on_chip` bytes holds what stays (the other half is being filled): the weights
+    in pieces, for each of which all inputs are read, or the output in pieces, for each of which
+    all weights are; the fewer bytes count (loop tiling as in Zhang et al., FPGA 2015; the rule is
+    ours). With 0, which is not known, everything moves once."""
+    once = read + weights + output
+    if not on_chip:
+        return once
+    pieces = [max(1, ceil(kept / (on_chip / 2))) for kept in (weights, output)]
+    return once + min(read * (pieces[0] - 1), weights * (pieces[1] - 1))
+
+
 def _layer(work: Work, peak: Peak) -> Layer:
-    busy = max(work.flops / peak.flops, work.moved_bytes / peak.bandwidth) / peak.efficiency
+    busy = seconds(work.flops, work.moved_bytes, peak)
     return Layer(
         work.name, work.kind, busy, work.backward * busy, work.output_bytes, work.parameter_bytes
     )

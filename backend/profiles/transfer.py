@@ -1,16 +1,20 @@
 """A profile measured on one device as another would run it: layer by layer, by both peaks."""
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from backend.errors import InvalidInput
 from backend.profiles.devices import Peak, find, names, peak
 from backend.profiles.layer import Layer
 from backend.profiles.profile import Profile
+from backend.profiles.roofline import BACKWARD, ERROR, seconds, traffic
 
 MEMORY_SHARE = 0.5
 """A layer whose bytes alone take this share of its measured time, or more, is taken to be bound
 by memory (ours)."""
+UPDATE_TENSORS, SUM_TENSORS = 5, 3
+"""Tensors of a layer's weights that an update with momentum reads and writes (weights, gradient,
+momentum; weights, momentum), and that summing two gradients does."""
 
 
 def on_device(profile: Profile, target: str, measured_on: str = "", precision: str = "") -> Profile:
@@ -38,10 +42,9 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
     instruction sets of one processor (`tests/benchmarks/bench_roofline.py`).
     """
     compute, memory = there.flops / here.flops, there.bandwidth / here.bandwidth
-    moved = _moved(profile)
     layers = (
-        layer.scaled(1 / (memory if _by_memory(layer, size, here) else compute), 1 / memory)
-        for layer, size in zip(profile.layers, moved, strict=True)
+        _carried(layer, size, here, there)
+        for layer, size in zip(profile.layers, _moved(profile), strict=True)
     )
     low, high = sorted((compute, memory))
     note = (
@@ -60,14 +63,94 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
     )
 
 
-def _moved(profile: Profile) -> list[float]:
-    """Bytes that a forward of each layer reads and writes: inputs, weights, output."""
+def computed(profile: Profile, there: Peak) -> Profile:
+    """`profile` as the device of `there` would run it at its peak: seconds from counted operations
+    and bytes alone (`roofline.seconds`), for profiles that do not say what they were measured on.
+    Backwards take as many times their forward as measured. Raises `InvalidInput` where a layer's
+    operations are not counted."""
+    if missing := next((each.name for each in profile.layers if each.flops is None), None):
+        raise InvalidInput(
+            f"no peaks of {profile.device!r} are known, nor the operations of layer {missing!r}",
+            f"Say what it was measured on (Measured on, or --measured-on): {names()}.",
+        )
+    layers = (
+        _computed(layer, size, there)
+        for layer, size in zip(profile.layers, _moved(profile), strict=True)
+    )
+    return replace(
+        profile.with_layers(layers),
+        device=there.name,
+        whole_forward=0.0,
+        whole_backward=0.0,
+        whole_update=0.0,
+        coding_speeds=(),
+        notes=(*profile.notes, f"not measured on {there.name}; {ERROR}"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Bytes of a layer's inputs, weights and output."""
+
+    read: float
+    weights: float
+    output: float
+
+    def on(self, peak: Peak) -> float:
+        """Between that device and its memory in a forward."""
+        return traffic(self.read, self.weights, self.output, peak.on_chip)
+
+
+def _computed(layer: Layer, size: _Moved, there: Peak) -> Layer:
+    forward = seconds(layer.flops or 0.0, size.on(there), there)
+    backward = layer.backward / layer.forward if layer.forward else BACKWARD
+    once = layer.parameter_bytes / there.bandwidth
+    return replace(
+        layer.scaled(forward / layer.forward if layer.forward else 1.0),
+        forward=forward,
+        backward=forward * backward,
+        update=UPDATE_TENSORS * once,
+        out_of_place_update=UPDATE_TENSORS * once,
+        adding=SUM_TENSORS * once,
+    )
+
+
+def _carried(layer: Layer, size: _Moved, here: Peak, there: Peak) -> Layer:
+    """By the longer of operations and bytes where the record of a device tells what tiles move,
+    else by what binds it here. What starting a layer takes is the device's."""
+    memory = there.bandwidth / here.bandwidth
+    before = seconds(layer.flops or 0.0, size.on(here), replace(here, launch=0.0))
+    if layer.flops is not None and there.on_chip and before:
+        share = seconds(layer.flops, size.on(there), replace(there, launch=0.0)) / before
+    elif _by_memory(layer, size.on(here), here):
+        share = 1 / memory
+    else:
+        share = here.flops / there.flops
+    found = layer.scaled(share, 1 / memory)
+    if not (here.launch or there.launch):
+        return found
+    forward, backward = (
+        max(0.0, before - here.launch) * share + there.launch if before else 0.0
+        for before in (layer.forward, layer.backward)
+    )
+    halves = backward / found.backward if found.backward else 1.0
+    return replace(
+        found,
+        forward=forward,
+        backward=backward,
+        backward_input=found.backward_input * halves,
+        backward_weight=found.backward_weight * halves,
+    )
+
+
+def _moved(profile: Profile) -> list[_Moved]:
+    """What a forward of each layer reads and writes."""
     read: defaultdict[int, float] = defaultdict(float)
     for tensor in profile.graph.tensors:
         for reader in tensor.readers:
             read[reader] += tensor.bytes
     return [
-        read[number] + layer.parameter_bytes + layer.frozen_bytes + layer.output_bytes
+        _Moved(read[number], layer.parameter_bytes + layer.frozen_bytes, layer.output_bytes)
         for number, layer in enumerate(profile.layers)
     ]
 

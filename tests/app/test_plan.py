@@ -7,6 +7,7 @@ from app.formats import SPACE, plain
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.device_record import DeviceRecord, FlopRates
 from backend.cluster.document import read_cluster, write_cluster
 from backend.pipeline.codecs.catalog import CODECS
 from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS
@@ -182,6 +183,23 @@ def test_a_cluster_described_in_the_form_is_used(seeded: seed.Seeded, open_page:
     assert (device.watts, device.idle_watts) == (240.0, 40.0)
     assert re.search(r"A sample takes [\d.]+ \w?J\W+\d devices? draw", text_of(page))
     assert "GB/s between" not in text_of(page)
+
+
+def test_the_data_sheet_of_a_device_is_written_in_the_form(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(
+        Page.PLAN, cluster=write_cluster(SERVERS), planner="straight", device="cluster"
+    )
+    fields = {field.label: field for field in page.number_input}
+    fields["TFLOP/s in float32"].set_value(0.5)
+    fields["Memory, GB/s"].set_value(19.2)
+    next(form for form in page.button if form.label == "Use this cluster").click().run()
+    assert not page.exception
+    record = read_cluster(param(page, "cluster")).device.record
+    assert record == DeviceRecord(FlopRates(0.5e12), 19.2e9)
+    next(form for form in page.button if form.label == "Use this cluster").click().run()
+    assert read_cluster(param(page, "cluster")).device.record == record
 
 
 def test_plans_are_ranked_by_energy_where_watts_are_known(

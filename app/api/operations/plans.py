@@ -69,7 +69,8 @@ class PlanRequest:
     codec        of the messages between stages: "none", "bf16", "int8" ..., "auto" where it is
                  faster, or one for each cut of a plan by hand ("int8,none")
     pipelines    most parallel pipelines of AvgPipe on the same devices
-    device       the profile as this device would run it; `measured_on` is what it was measured on
+    device       the profile as this device would run it ("cluster": as the cluster's own, by what
+                 its file says); `measured_on` is what it was measured on
     precision    of the compute there ("" = the profile's)
     also         profiles of the same model at other microbatch sizes
     took         seconds per microbatch of one pipeline on a device, and of each of two there

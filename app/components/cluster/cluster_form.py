@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import services
 from app.components.cluster.kept_clusters import keep_form
+from app.components.cluster.record_fields import record_fields
 from app.components.shell.boundary import guarded
 from app.formats import plain
 from app.naming import cluster_words
@@ -139,12 +140,13 @@ def _by_form(now: Cluster) -> None:
         idle = left.number_input(
             "Power while it waits, W", 0.0, None, now.device.idle_watts or 0.0, help=WATTS
         )
+        record = record_fields(now.device.record)
         if not st.form_submit_button("Use this cluster", type="primary"):
             return
     levels = [Level(int(devices), inside * 1e9, inner.latency, inner.cores)]
     if servers > 1:
         levels.append(Level(int(servers), between * 1e9, outer.latency))
     known = memory * 2**30 or None, speed, watts or None, idle or None
-    device = Device(name.strip() or "device", *known)
+    device = Device(name.strip() or "device", *known, record)
     state.put(Param.CLUSTER, write_cluster(Cluster(tuple(levels), device)))
     st.rerun()

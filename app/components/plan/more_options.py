@@ -14,6 +14,7 @@ from backend.comparison.to_target import Target
 from backend.pipeline.codecs.catalog import AUTO, CODECS, PLAIN
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
+from backend.prediction.imagined import OWN
 from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, MOST_UPDATE_TIMES
 from backend.prediction.run_ahead import MOST_TRIED
 from backend.profiles.devices import DEVICES, Precision
@@ -236,12 +237,13 @@ def _further(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[s
 
 def _device() -> dict[str, Any]:
     types = ["", *DEVICES]
+    others = {"": "the device that was profiled", OWN: "the cluster's device, by its figures"}
     device = pick(
         "Estimate times for",
-        types,
+        [*others, *DEVICES],
         Param.DEVICE,
         str,
-        lambda name: DEVICES[name].title if name else "the device that was profiled",
+        lambda name: others.get(name) or DEVICES[name].title,
         help="Estimates each layer's time on another type of device by the peaks of both. Such a "
         "plan is for looking at: profile the model there before you save or launch it.",
     )

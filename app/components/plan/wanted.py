@@ -12,6 +12,7 @@ from backend.comparison.to_target import Target
 from backend.pipeline.codecs.catalog import PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
+from backend.prediction.imagined import OWN
 from backend.prediction.question import Question
 from backend.profiles.state_precision import STATE_PRECISIONS, StatePrecision
 from backend.runs.events import ACCURACY
@@ -31,8 +32,8 @@ class Wanted:
 
     further   kept profiles of the same layers at other microbatch sizes
     memory    bytes of every device; None: as the cluster says
-    device    a name of `backend.profiles.devices`: the profile as that device would run it, from
-              `measured_on`, in `precision`; "" for as it was measured
+    device    a name of `backend.profiles.devices`, or `imagined.OWN`: the profile as that device
+              would run it, from `measured_on`, in `precision`; "" for as it was measured
     took      seconds per microbatch of one pipeline on a device, and of each of two there
     run_ahead further microbatches in flight per hop; None: as many as simulation finds faster
     codec     of the messages between stages: a name of the catalog, "none" or "auto"
@@ -191,7 +192,7 @@ def _said(wanted: Wanted, name: str) -> str:
         case "floor" if wanted.floor is not None:
             return f"ranked by energy, {percent(wanted.floor, 0)} of the speed or more"
         case "device":
-            return f"as on {wanted.device}"
+            return f"as on {'the ' * (wanted.device == OWN)}{wanted.device}"
         case "measured_on":
             return f"measured on {wanted.measured_on}"
         case _:

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import MOST_DEVICES, Cluster, Device, Level
+from backend.cluster.device_record import DeviceRecord, FlopRates
 from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
 from backend.errors import InvalidInput
 
@@ -22,6 +23,16 @@ def test_the_example_is_two_levels_and_a_device():
 def test_numbers_that_yaml_reads_as_strings_are_numbers():
     cluster = read_cluster("levels: [{count: '3', bandwidth: 12e9, latency: 5e-6}]")
     assert cluster.levels == (Level(3, 12e9, 5e-6),)
+
+
+def test_operations_by_precision_or_of_float32_alone():
+    text = f"{ONE}\ndevice: {{name: board, flops: {{}}, bandwidth: 19.2e9}}"
+    for written, rates in (
+        ("47e9", FlopRates(47e9)),
+        ("{bfloat16: 1e12, float32: 2e11}", FlopRates(2e11, bfloat16=1e12)),
+    ):
+        device = read_cluster(text.replace("{}", written)).device
+        assert device == Device("board", record=DeviceRecord(rates, 19.2e9))
 
 
 def test_a_device_may_be_left_out():
@@ -41,6 +52,12 @@ def test_a_device_may_be_left_out():
         st.floats(0.01, 100),
         st.none() | st.floats(50, 1000),
         st.none() | st.floats(0, 50),
+        st.builds(
+            DeviceRecord,
+            st.builds(FlopRates, *[st.none() | st.floats(1, 1e18)] * 4),
+            *[st.none() | st.floats(1, 1e13)] * 2,
+            *[st.none() | st.floats(0, 1)] * 4,
+        ),
     ),
 )
 def test_what_is_written_is_read_back(levels, device):
@@ -75,6 +92,12 @@ def test_what_is_written_is_read_back(levels, device):
         ("levels: [{count: .inf, bandwidth: 1}]", r"levels\[0\].count: inf"),
         ("levels: [{count: 2, bandwidth: fast}]", r"levels\[0\].bandwidth: 'fast'"),
         ("levels: [{count: 2, bandwidth: 1}]\ndevice: {watts: 0}", "0 W at work"),
+        (f"{ONE}\ndevice: {{flops: 0}}", "flops of float32 is 0, not above 0"),
+        (f"{ONE}\ndevice: {{flops: {{int8: 1}}}}", "unknown field 'int8'"),
+        (f"{ONE}\ndevice: {{flops: {{tf32: fast}}}}", "flops.tf32: 'fast' is not a number"),
+        (f"{ONE}\ndevice: {{flops: [1]}}", r"flops: \[1\] is not a number"),
+        (f"{ONE}\ndevice: {{on_chip: 0}}", "on_chip is 0, not above 0"),
+        (f"{ONE}\ndevice: {{joules_per_byte: -1}}", "joules_per_byte: -1"),
         (
             "levels: [{count: 2, bandwidth: 1}]\ndevice: {watts: 50, idle_watts: 60}",
             "50 W at work and 60 W while it waits",
