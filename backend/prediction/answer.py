@@ -199,7 +199,7 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         tuple(reasons(question, prediction)),
         seconds,
-        energy=energy(prediction, cluster, profile.device),
+        energy=energy(prediction, cluster, profile),
     )
 
 

@@ -53,7 +53,7 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     ):
         split = f" in microbatches of {size} samples" if size != plan.microbatch else ""
         yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name}{split} {fault}."
-    if joules := energy_reason(prediction, energy(prediction, cluster, profile.device)):
+    if joules := energy_reason(prediction, energy(prediction, cluster, profile)):
         yield joules
     if plan.partition.chunks == 1:
         simulated = question.predict if plan.planner == "best" else None

@@ -88,6 +88,11 @@ def computed(profile: Profile, there: Peak) -> Profile:
     )
 
 
+def moved_bytes(profile: Profile, on_chip: float = 0.0) -> list[float]:
+    """Of a forward of each layer, between a device and its memory (`roofline.traffic`)."""
+    return [traffic(each.read, each.weights, each.output, on_chip) for each in _moved(profile)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Moved:
     """Bytes of a layer's inputs, weights and output."""

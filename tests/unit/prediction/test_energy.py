@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.device_record import UNKNOWN, DeviceRecord
 from backend.cluster.presets import local
 from backend.comparison.aims import Aim, aim_of
 from backend.errors import InvalidInput
@@ -36,14 +37,19 @@ def test_two_stages_by_hand(make_plan) -> None:
     found = Prediction(plan, 10.0, 3.2, 0.0, 0.0, (0.0,) * 2, (2.0, 1.5), 0, (1, 1))
     cluster = Cluster((Level(4, 1e9),), Device(watts=100.0, idle_watts=20.0))
     joules = 3 * 10 * 20 + 80 * (4 * 2.0 + 4 * 1.5)
-    assert energy(found, cluster) == Energy(pytest.approx(joules / 32), is_most=False)
+    static, compute = 3 * 10 * 20 / 32, 80 * (4 * 2.0 + 4 * 1.5) / 32
+    assert energy(found, cluster) == Energy(
+        pytest.approx(joules / 32), False, pytest.approx(static), pytest.approx(compute)
+    )
     assert energy_reason(found, energy(found, cluster)) == (
-        f"A sample takes {joules / 32:.1f} J: 3 devices draw {joules / 10:.0f} W."
+        f"A sample takes {joules / 32:.1f} J: 3 devices draw {joules / 10:.0f} W "
+        f"(static {static:.1f} J, compute {compute:.1f} J)."
     )
     unknown = replace(cluster, device=Device(watts=100.0))
-    assert energy(found, unknown) == Energy(pytest.approx(3 * 10 * 100 / 32), is_most=True)
+    most = pytest.approx(3 * 10 * 100 / 32)
+    assert energy(found, unknown) == Energy(most, True, most)
     assert energy_reason(found, energy(found, unknown)) == (
-        "A sample takes at most 93.8 J: 3 devices draw at most 300 W."
+        "A sample takes at most 93.8 J: 3 devices draw at most 300 W (static 93.8 J)."
     )
 
 
@@ -63,7 +69,9 @@ def test_chunks_of_a_device_wait_once(make_plan) -> None:
     )
     cluster = Cluster((Level(2, 1e9),), Device(watts=100.0, idle_watts=20.0))
     joules = 2 * 10 * 20 + 80 * 4 * (4 * 0.5)
-    assert energy(found, cluster) == Energy(pytest.approx(joules / 32), is_most=False)
+    known = energy(found, cluster)
+    assert known is not None
+    assert (known.joules, known.is_most) == (pytest.approx(joules / 32), False)
 
 
 BOARD = 46.99 / 6.09  # GFLOP/s over GFLOP/s per watt
@@ -87,6 +95,68 @@ def test_watts_of_a_type_are_not_those_of_another_ones_seconds() -> None:
     same = replace(question, profile=replace(PROFILE, device="Tesla V100"))
     given = replace(question, cluster=with_watts(cluster, 250.0, 20.0))
     assert all(each.energy for asked in (same, given) for each in rank(asked))
+
+
+COUNTED = PROFILE.with_layers(replace(layer, flops=1e9 * (n + 1)) for n, layer in enumerate(LAYERS))
+RECORD = DeviceRecord(joules_per_flop=2e-12, joules_per_byte=3e-11, joules_per_link_byte=5e-10)
+
+
+def test_a_record_by_hand(make_plan) -> None:
+    """Two devices, 4 microbatches of 8 samples in 10 s. Of a layer: operations and bytes (input,
+    weights, output of a MiB each; the first reads none) of a forward and twice of a backward, and 5
+    tensors of weights for the update."""
+    plan = make_plan((4, (0,)), (6, (1,)), batch=4)
+    found = Prediction(plan, 10.0, 3.2, 0.0, 7e6, (0.0,) * 2, (2.0, 1.5), 0, (1, 1))
+    cluster = Cluster((Level(2, 1e9),), Device(idle_watts=20.0, record=RECORD))
+    known = energy(found, cluster, COUNTED)
+    assert known is not None
+    flops = 4 * 3 * 1e9 * sum(range(1, 7))
+    moved = 4 * 3 * (3 * 6 - 1) * MIB + 5 * 6 * MIB
+    assert known.static == pytest.approx(2 * 20 * 10 / 32)
+    assert known.compute == pytest.approx(flops * 2e-12 / 32)
+    assert known.memory == pytest.approx(moved * 3e-11 / 32)
+    assert known.links == pytest.approx(7e6 * 5e-10 / 32)
+    assert known.joules == pytest.approx(known.static + known.compute + known.memory + known.links)
+    again = energy(replace(found, plan=replace(plan, recompute=True)), cluster, COUNTED)
+    assert again is not None
+    assert again.compute == pytest.approx(4 / 3 * known.compute)
+    more = energy(replace(found, sent_bytes=8e6), cluster, COUNTED)
+    assert more is not None
+    assert more.joules > known.joules
+
+
+def test_replicas_divide_operations_and_each_updates(make_plan) -> None:
+    one, two = (make_plan((6, devices), batch=4) for devices in ((0,), (0, 1)))
+    cluster = Cluster((Level(2, 1e9),), Device(idle_watts=0.0, record=RECORD))
+    known = [
+        energy(Prediction(plan, 10.0, 3.2, 0.0, 0.0, (0.0,), (2.0,), 0, (1,)), cluster, COUNTED)
+        for plan in (one, two)
+    ]
+    first, second = known
+    assert first is not None
+    assert second is not None
+    assert second.compute == pytest.approx(first.compute)
+    update = 5 * 6 * MIB * 3e-11 / 32
+    assert second.memory == pytest.approx(first.memory + update)
+
+
+@pytest.mark.parametrize(
+    ("device", "profile"),
+    [
+        (Device(watts=9.0, idle_watts=3.0, record=RECORD), PROFILE),
+        (Device(watts=9.0, record=RECORD), COUNTED),
+        (Device(watts=9.0, idle_watts=3.0, record=replace(RECORD, joules_per_byte=None)), COUNTED),
+    ],
+)
+def test_a_device_whose_record_tells_too_little_is_counted_by_its_watts(
+    make_plan, device: Device, profile: Profile
+) -> None:
+    plan = make_plan((4, (0,)), (6, (1,)), batch=4)
+    found = Prediction(plan, 10.0, 3.2, 0.0, 0.0, (0.0,) * 2, (2.0, 1.5), 0, (1, 1))
+    cluster = Cluster((Level(2, 1e9),), device)
+    plain = replace(cluster, device=replace(device, record=UNKNOWN))
+    assert energy(found, cluster, profile) == energy(found, plain)
+    assert energy(found, cluster, profile) is not None
 
 
 def test_watts_that_nobody_knows_give_no_joules() -> None:
