@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.ports import free_port
 
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
-expect.set_options(timeout=30_000)  # milliseconds; a loaded machine is slow, not wrong
+expect.set_options(timeout=90_000)  # milliseconds; a loaded machine is slow, not wrong
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -65,7 +65,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A fresh visitor; what the page's own scripts throw fails the test."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
     visitor = context.new_page()
-    visitor.set_default_timeout(20_000)
+    visitor.set_default_timeout(60_000)
     thrown: list[str] = []
     visitor.on("pageerror", lambda error: thrown.append(str(error)))
     yield visitor

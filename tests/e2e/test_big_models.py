@@ -12,7 +12,6 @@ from tests.e2e.conftest import keep_screenshot, settled
 from tests.e2e.tour import dashboard, stands
 from tests.unit.app.models import BLOCK, MODELS
 
-expect.set_options(timeout=30_000)  # Chromium and the server share two cores
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 
 WIDTHS = (768, 1440)

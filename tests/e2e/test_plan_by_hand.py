@@ -10,7 +10,6 @@ from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
 from tests.e2e.tour import dashboard
 
-expect.set_options(timeout=30_000)  # Chromium and the server share two cores
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 

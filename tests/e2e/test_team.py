@@ -14,7 +14,6 @@ from tests.e2e.team_home import Team
 from tests.e2e.tour import COOKIE, dashboard, stands
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
-expect.set_options(timeout=60_000)  # milliseconds; Chromium and the server share two cores
 MOST = 2**20
 """Bytes of an exported timeline."""
 

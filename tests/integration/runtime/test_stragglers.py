@@ -21,7 +21,7 @@ rank = os.getppid()
 if os.geteuid() == 0:
     os.nice(-10)  # on time, whoever else computes
 while os.getppid() == rank:
-    for signal_number, seconds in ((signal.SIGSTOP, 0.012), (signal.SIGCONT, 0.004)):
+    for signal_number, seconds in ((signal.SIGSTOP, 0.028), (signal.SIGCONT, 0.004)):
         os.kill(rank, signal_number)
         time.sleep(seconds)
 """
