@@ -38,7 +38,7 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         "memory": [size(need) for need in prediction.memory_bytes],
         "versions": list(prediction.versions),
     }
-    if not profile.graph.is_two_way:
+    if local or not profile.graph.is_two_way:
         table["receives back"] = _over_cuts(sent[Flow.GRADIENT])
     frozen = [sum(layer.frozen_bytes for layer in part) for part in parts]
     if any(frozen):

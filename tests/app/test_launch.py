@@ -10,6 +10,7 @@ from streamlit.testing.v1.element_tree import Block, Expander
 from app.charts.rate import rate_points
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.prediction.predict import predict
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.sample_specs import PictureSpec
 from backend.runs.request.spec import DataSpec, ProfileSpec, StopSpec, TrainSpec
@@ -268,6 +269,26 @@ def test_state_is_sharded_over_replicas_where_that_is_switched_on(
     again = open_page(Page.LAUNCH, run=run.id)
     assert again.toggle(key="shard-state").value
     assert "sharded over replicas" not in text_of(open_page(Page.RUN, id=seeded.succeeded))
+
+
+def test_the_head_of_local_losses_is_chosen_where_a_plan_has_some(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    others = open_page(Page.LAUNCH, plan=seeded.plan).selectbox
+    assert "Local head" not in {each.label for each in others}
+    profile, straight = backend.profiles.get(seeded.profile), backend.plans.get(seeded.plan)
+    plan = straight.prediction.plan.under("local", 4)
+    local = predict(profile.profile, straight.cluster, plan)
+    kept = backend.plans.save(profile.id, straight.cluster, local)
+    page = open_page(Page.LAUNCH, plan=kept.id)
+    assert page.selectbox(key="local-head").value == ""
+    page.selectbox(key="local-head").set_value("similarity").run()
+    button(page, "Start run").click().run()
+    run = backend.runs.list(limit=1).runs[0]
+    assert isinstance(run.spec, TrainSpec)
+    assert (run.spec.plan.schedule, run.spec.local_head) == ("local", "similarity")
+    how = {"profile": seeded.profile, "planner": "gpipe-balanced", "schedule": "local"}
+    assert "Each stage learns from a loss of its own" in text_of(open_page(Page.PLAN, **how))
 
 
 def test_weights_of_the_node_may_be_a_base_under_a_new_head(

@@ -50,5 +50,8 @@ def test_what_cannot_be_emulated(stack, changes, words):
     spec = {"plan_id": kept.id, "emulate": 1.0} | changes
     with pytest.raises(InvalidInput, match=words):
         stack.backend.runs.submit(TrainSpec(definition.id, kept.plan, **spec))
+    local = kept.plan.under("local", 4)
+    with pytest.raises(InvalidInput, match="emulated devices have none"):
+        stack.backend.runs.submit(TrainSpec(definition.id, local, kept.id, emulate=1.0))
     with pytest.raises(InvalidInput, match="this plan has none"):
         stack.backend.runs.submit(TrainSpec(definition.id, kept.plan, emulate=1.0))
