@@ -14,7 +14,7 @@ from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
 FEW_LAYERS, FEW_DEVICES = 5, 6
-MOST = 15_000
+MOST = 8_000
 """Partitions above which a model is searched step by step."""
 Layers = tuple[int, ...]
 Devices = tuple[tuple[int, ...], ...]
@@ -55,16 +55,23 @@ def _chains(layers: Layers, edges: tuple[tuple[int, int], ...]) -> Iterator[tupl
 
 
 def _placed(cluster: Cluster, stages: int) -> Iterator[Devices]:
-    """Devices for so many stages. Replicas stand in every order where another stage has some too:
-    the k-th microbatch goes to the k-th of both."""
+    """Devices for so many stages, and their replicas in every order in which they may take turns:
+    where they begin makes no difference in the long run."""
     for labels in product(range(stages + 1), repeat=cluster.num_devices):
         sets = [
             tuple(device for device, label in enumerate(labels) if label == number)
             for number in range(1, stages + 1)
         ]
         if all(sets) and _is_first(labels, cluster):
-            many = sum(len(each) > 1 for each in sets) > 1
-            yield from product(*(permutations(each) if many else [each] for each in sets))
+            first = next((n for n, each in enumerate(sets) if len(each) > 1), 0)
+            turns = [_turns(each, number == first) for number, each in enumerate(sets)]
+            yield from product(*turns) if stages > 1 else [tuple(sets)]
+
+
+def _turns(devices: tuple[int, ...], begins: bool) -> list[tuple[int, ...]]:
+    if not begins:
+        return list(permutations(devices))
+    return [(devices[0], *rest) for rest in permutations(devices[1:])]
 
 
 def _is_first(labels: tuple[int, ...], cluster: Cluster) -> bool:

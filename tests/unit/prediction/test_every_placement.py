@@ -2,7 +2,7 @@
 alike; none where there are too many."""
 
 from itertools import product
-from math import factorial
+from math import factorial, prod
 
 import pytest
 
@@ -24,18 +24,16 @@ def unequal(*shape: int) -> Cluster:
 
 
 def by_labels(layers: int, devices: int) -> int:
-    """Placements of a chain on devices that all differ: each device in a stage or idle."""
+    """Placements of a chain on devices that all differ: each device in a stage or idle, the first
+    replica of one stage fixed."""
     found = 0
     for cuts in product((False, True), repeat=layers - 1):
         stages = 1 + sum(cuts)
         for labels in product(range(stages + 1), repeat=devices):
             sizes = [labels.count(stage) for stage in range(1, stages + 1)]
             if all(sizes):
-                many = sum(size > 1 for size in sizes) > 1
-                ways = 1
-                for size in sizes:
-                    ways *= factorial(size) if many else 1
-                found += ways
+                first = next((size for size in sizes if size > 1), 1)
+                found += prod(map(factorial, sizes)) // first if stages > 1 else 1
     return found
 
 
