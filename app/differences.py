@@ -22,6 +22,7 @@ from backend.comparison.last_run import FigureBeside
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
 from backend.comparison.stragglers import Paces
 from backend.comparison.to_target import Target, TimeToTarget
+from backend.prediction.cost import MILLION
 from backend.prediction.energy import Energy
 from backend.profiles.devices import DEVICES
 from backend.runs.events import ACCURACY
@@ -173,6 +174,11 @@ def energy_words(found: Energy | None) -> str:
     if found is None:
         return "not known"
     return f"{'at most ' * found.is_most}{joules(found.joules)}"
+
+
+def money_words(found: float | None) -> str:
+    """What a million samples cost, where one costs `found`."""
+    return "not known" if found is None else number(found * MILLION)
 
 
 def time_words(found: TimeToTarget | None) -> str:

@@ -55,11 +55,12 @@ class PlanOptions:
     aim: Aim = FASTEST
 
     def plain(self, found: Answer) -> dict[str, Any]:
-        """An answer for scripts, with the joules of a sample (None where watts are not known);
+        """An answer for scripts, with the joules and the money of a sample (None where not known);
         where a target is asked for, with the time to it."""
         values = plain(self.question.profile, found)
         joules = found.energy
         values["energy"] = None if joules is None else to_plain(Energy, joules)
+        values["money"] = found.money
         if self.aim.target is not None:
             known = self.aim.time_of(found)
             values["to_target"] = None if known is None else to_plain(TimeToTarget, known)

@@ -11,13 +11,14 @@ import typer
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
 from app.commands.planning import PlanOptions, options
-from app.differences import UNKNOWN_WATTS, energy_words, target_words, time_words
+from app.differences import UNKNOWN_WATTS, energy_words, money_words, target_words, time_words
 from app.exports.answers import HEAD, row
 from app.formats import between, count, seconds
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
 from backend.cluster.fewer import machines
+from backend.comparison.pareto import pareto as pareto_of
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, cut_by_hand
@@ -48,6 +49,14 @@ def plan(
     fewer: Annotated[
         bool, typer.Option("--fewer", help="Also its fallbacks, on one and two machines fewer.")
     ] = False,
+    pareto: Annotated[
+        bool,
+        typer.Option(
+            "--pareto",
+            help="Only plans than which no other is as good in seconds, joules and money of a "
+            "sample and better in one.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Partition a profiled model over a cluster.
@@ -67,16 +76,20 @@ def plan(
         stageflow plan --profile 1 --cluster servers.yaml --fewer
 
         stageflow plan --profile 1 --devices 2 --target 0.95
+
+        stageflow plan --profile 1 --cluster boards.yaml --on cluster --pareto
     """
     question = replace(asked.question, planner=planner)
     answers = [cut_by_hand(question, cut)] if cut else asked.aim.rank(question)
+    if pareto:
+        answers = [each for each, best in zip(answers, pareto_of(answers), strict=True) if best]
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
     found = _for_fewer(question, answers[0].prediction.plan) if fewer else ()
     if as_json:
         plans = [asked.plain(each) for each in answers]
         return print_json({"plan_id": plan_id, **plans[0], "fallbacks": found, "plans": plans})
     title = f"plans for {question.profile.name} on {_devices(question)}"
-    _table(title, asked, answers)
+    (_pareto_table if pareto else _table)(title, asked, answers)
     if likely := between(answers[0].prediction.seconds_range, seconds):
         out.print(f"Nine of ten runs are expected to take {likely} per minibatch.", highlight=False)
     for reason in answers[0].reasons:
@@ -176,6 +189,21 @@ def _table(title: str, asked: PlanOptions, answers: Sequence[Answer]) -> None:
     if not any(known):
         out.print("No run of this model has come to the target: the ranking is by samples/s.")
     return None
+
+
+def _pareto_table(title: str, asked: PlanOptions, answers: Sequence[Answer]) -> None:
+    """By the measures of which they are the best."""
+    rows = (
+        [
+            each.prediction.plan.short_label,
+            each.prediction.plan.planner,
+            seconds(each.seconds_per_sample),
+            energy_words(each.energy),
+            money_words(each.money),
+        ]
+        for each in answers
+    )
+    print_table(title, ["plan", "planner", "per sample", "energy", "per million samples"], rows)
 
 
 def _devices(question: Question) -> str:

@@ -18,7 +18,7 @@ class Device:
     """One accelerator. `memory` in bytes (None = not known, so not checked); `speed`
     relative to the device on which profiles are taken (2.0 halves every compute time). It draws
     `watts` while it computes and `idle_watts` while it waits (None = not known). `record`: what
-    its data sheet says."""
+    its data sheet says; `price`: money per hour (None = not known)."""
 
     name: str = "cpu"
     memory: float | None = None
@@ -26,6 +26,7 @@ class Device:
     watts: float | None = None
     idle_watts: float | None = None
     record: DeviceRecord = UNKNOWN
+    price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,11 @@ class Cluster:
                 raise InvalidInput(
                     f"cluster: device memory {device.memory:g} is not above 0",
                     "Give its bytes, such as 16e9, or leave it out where it is not known.",
+                )
+            if device.price is not None and device.price < 0:
+                raise InvalidInput(
+                    f"cluster: device price {device.price:g} is below 0",
+                    "Give money per device and hour, or leave it out.",
                 )
             if device.watts is not None and not 0 < device.watts >= (device.idle_watts or 0):
                 raise InvalidInput(

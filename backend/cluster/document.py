@@ -19,12 +19,12 @@ levels:
   - {count: 4, bandwidth: 1.25e9}
 device: {name: V100, memory: 16e9, speed: 1.0}
 """
-"""A device may have `watts`, `idle_watts` and the fields of a `DeviceRecord` too, its `flops` by
-precision or, in float32, as a number. `device` may be a list instead, one entry per device, server
-by server."""
+"""A device may have `watts`, `idle_watts`, `price` and the fields of a `DeviceRecord` too, its
+`flops` by precision or, in float32, as a number. `device` may be a list instead, one entry per
+device, server by server."""
 ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this:\n{EXAMPLE}"
 MAX_CHARACTERS = 100_000
-OWN = ("memory", "speed", "watts", "idle_watts")
+OWN = ("memory", "speed", "watts", "idle_watts", "price")
 RECORD = tuple(field.name for field in fields(DeviceRecord) if field.name != "flops")
 PRECISIONS = tuple(field.name for field in fields(FlopRates))
 

@@ -37,9 +37,10 @@ class Prices:
     usual: float
     apart: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, device: str) -> float:
-        """The price of this type of device."""
-        return self.apart.get(device.casefold(), self.usual)
+    def of(self, device: Device) -> float:
+        """The price of this device: of its type, else as the cluster says."""
+        own = self.usual if device.price is None else device.price
+        return self.apart.get(device.name.casefold(), own)
 
 
 def read_prices(usual: float, text: str) -> Prices:
@@ -103,7 +104,7 @@ class Point:
         speed, cluster = self.samples_per_second, self.variation.cluster
         if not speed:
             return None
-        return prices.of(cluster.device.name) * cluster.num_devices / 3600 / speed * 1e6
+        return prices.of(cluster.device) * cluster.num_devices / 3600 / speed * 1e6
 
 
 def variations(

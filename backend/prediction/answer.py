@@ -15,6 +15,7 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.chosen_codecs import with_codecs
+from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
@@ -37,6 +38,7 @@ class Answer:
                          all devices
     bottleneck_seconds   seconds per microbatch by PipeDream's cost model
     energy               joules of a sample, where watts of the plan's devices are known
+    money                of a sample, where the plan's devices have prices
     reasons              what holds the plan back, what memory made of it, and what moving a layer
                          would change
     planner_seconds      processor seconds that planning took, simulations included
@@ -55,6 +57,12 @@ class Answer:
     is_short: bool = False
     stopped: str = ""
     energy: Energy | None = None
+    money: float | None = None
+
+    @property
+    def seconds_per_sample(self) -> float:
+        plan = self.prediction.plan
+        return self.prediction.seconds_per_minibatch / (plan.batch * plan.microbatch)
 
     @property
     def gap(self) -> float:
@@ -200,6 +208,7 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         tuple(reasons(question, prediction)),
         seconds,
         energy=energy(prediction, cluster, profile),
+        money=money(prediction, cluster),
     )
 
 

@@ -77,6 +77,8 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     assert {each["energy"] for each in proposals} == {None}
     ranked = client.propose(served.seeded.profile, "dgx-h100:1", energy_floor=0.0)
     joules = [each["energy"]["joules"] for each in ranked]
+    assert ranked[0]["is_pareto"]
+    assert ranked[0]["money"] is None
     assert joules == sorted(joules)
     with pytest.raises(ApiProblem, match="a floor of 2"):
         client.propose(served.seeded.profile, "dgx-h100:1", energy_floor=2)
@@ -84,7 +86,8 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     stages = with_watts["prediction"]["plan"]["partition"]["stages"]
     watts = 700 * sum(len(stage["devices"]) for stage in stages)
     joules = watts / with_watts["prediction"]["samples_per_second"]
-    assert with_watts["energy"] == {"joules": pytest.approx(joules), "is_most": True}
+    parts = {"static": pytest.approx(joules), "compute": 0.0, "memory": 0.0, "links": 0.0}
+    assert with_watts["energy"] == {"joules": pytest.approx(joules), "is_most": True, **parts}
     with pytest.raises(ApiProblem, match="has a cluster 'Ours'") as taken:
         client.save_cluster("Ours", "dgx-h100:2")
     assert taken.value.status == 409

@@ -211,7 +211,9 @@ def test_plans_are_ranked_by_energy_where_watts_are_known(
     assert "ranked by energy, of plans with 50 % of the speed or more" in text
     captions = [each.replace("\u00a0", " ") for each in page.radio[0].proto.captions]
     assert all(each.startswith("**Energy of a sample**: at most ") for each in captions)
+    assert "no other plan is as good in all of these" in text
     unknown = open_page(Page.PLAN, **{"rank-by": "energy"})
+    assert "no other plan is as good" not in text_of(unknown).replace("\u00a0", " ")
     assert unknown.radio[0].proto.captions[0].startswith("**Energy of a sample**: not known")
 
 

@@ -1,6 +1,7 @@
 """`plan` and `compare` as people script against them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -233,3 +234,23 @@ def test_plans_are_ranked_by_energy_above_a_floor(
     assert "energy per sample" in " ".join(stageflow("plan", *asked, "0.9").out.split())
     unknown = stageflow("plan", *asked[:2], "--devices", "2", "--energy-floor", "0.9").out
     assert "What these devices draw is not known" in " ".join(unknown.split())
+
+
+def test_the_pareto_list_has_no_plan_that_another_beats_in_all(
+    stageflow: Command, profile_file: Path, tmp_path: Path
+) -> None:
+    priced = tmp_path / "priced.yaml"
+    priced.write_text(SERVERS.replace("speed: 1.0", "price: 3.6"))
+    asked = ("plan", "--profile", str(profile_file), "--cluster", str(priced))
+    every = stageflow(*asked, "--json").json["plans"]
+    best = stageflow(*asked, "--pareto", "--json").json["plans"]
+    assert 1 <= len(best) < len(every)
+    for plan in best:
+        mine = _measures(plan)
+        beaten = (all(a <= b for a, b in zip(_measures(o), mine, strict=True)) for o in every)
+        assert sum(beaten) == sum(_measures(other) == mine for other in every)
+    assert "per million samples" in " ".join(stageflow(*asked, "--pareto").out.split())
+
+
+def _measures(plan: dict[str, Any]) -> tuple[float, ...]:
+    return 1 / plan["samples_per_second"], plan["energy"]["joules"], plan["money"]

@@ -27,6 +27,7 @@ CUSTOM, KEPT = "custom", "kept "
 DEFAULT = "local:2"
 MOST = 512
 WATTS = "0 = not known; of known types the most that they draw is taken"
+PRICE = "Of a device, in your currency; 0 = not known"
 TITLES = {name: known.title for name, known in PRESETS.items()} | {CUSTOM: "Custom…"}
 
 
@@ -140,6 +141,7 @@ def _by_form(now: Cluster) -> None:
         idle = left.number_input(
             "Power while it waits, W", 0.0, None, now.device.idle_watts or 0.0, help=WATTS
         )
+        price = right.number_input("Price per hour", 0.0, None, now.device.price or 0.0, help=PRICE)
         record = record_fields(now.device.record)
         if not st.form_submit_button("Use this cluster", type="primary"):
             return
@@ -147,6 +149,6 @@ def _by_form(now: Cluster) -> None:
     if servers > 1:
         levels.append(Level(int(servers), between * 1e9, outer.latency))
     known = memory * 2**30 or None, speed, watts or None, idle or None
-    device = Device(name.strip() or "device", *known, record)
+    device = Device(name.strip() or "device", *known, record, price or None)
     state.put(Param.CLUSTER, write_cluster(Cluster(tuple(levels), device)))
     st.rerun()

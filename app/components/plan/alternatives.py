@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from app.charts.frame import CONFIG
+from app.charts.pareto import pareto_chart
 from app.differences import energy_words, target_words, time_words
 from app.formats import change, count, plain, rate, sentence
 from app.naming import partition_name, planner_name
@@ -47,6 +49,7 @@ def alternatives(
     }
     if shown:
         _choice(shown, chosen, saved, aim)
+        _tradeoffs([found.answer for found in shown.values()])
     _refused([reply for reply in replies if reply.fault])
 
 
@@ -67,6 +70,15 @@ def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str,
         label_visibility="collapsed",
         on_change=_choose,
     )
+
+
+def _tradeoffs(answers: Sequence[Answer]) -> None:
+    """Seconds, energy and money of all, where energy or prices are known."""
+    if drawing := pareto_chart(answers):
+        with st.expander("Seconds, energy and money", icon=":material/scatter_plot:"):
+            alt = "Seconds of a sample beside its energy or cost, for each plan"
+            st.plotly_chart(drawing, key="pareto", config=CONFIG, alt=alt)
+            st.caption("Full: no other plan is as good in all of these and better in one.")
 
 
 def listed(

@@ -58,6 +58,7 @@ def test_a_device_may_be_left_out():
             *[st.none() | st.floats(1, 1e13)] * 2,
             *[st.none() | st.floats(0, 1)] * 4,
         ),
+        st.none() | st.floats(0, 100),
     ),
 )
 def test_what_is_written_is_read_back(levels, device):
@@ -96,6 +97,7 @@ def test_what_is_written_is_read_back(levels, device):
         (f"{ONE}\ndevice: {{flops: {{int8: 1}}}}", "unknown field 'int8'"),
         (f"{ONE}\ndevice: {{flops: {{tf32: fast}}}}", "flops.tf32: 'fast' is not a number"),
         (f"{ONE}\ndevice: {{flops: [1]}}", r"flops: \[1\] is not a number"),
+        (f"{ONE}\ndevice: {{price: -1}}", "price: -1 is not a number of 0 or more"),
         (f"{ONE}\ndevice: {{on_chip: 0}}", "on_chip is 0, not above 0"),
         (f"{ONE}\ndevice: {{joules_per_byte: -1}}", "joules_per_byte: -1"),
         (

@@ -144,7 +144,9 @@ def test_prices_that_cannot_be_read_are_refused(text: str) -> None:
 
 def test_types_with_spaces_have_prices_too() -> None:
     prices = read_prices(2.0, " Titan X 0.5 ,, h100 4")
-    assert [prices.of(name) for name in ("Titan X", "H100", "T4")] == [0.5, 4.0, 2.0]
+    assert [prices.of(Device(name)) for name in ("Titan X", "H100", "T4")] == [0.5, 4.0, 2.0]
+    own = [prices.of(Device(name, price=1.5)) for name in ("H100", "T4")]
+    assert own == [4.0, 1.5]
     assert read_prices(1.0, "") == Prices(1.0)
 
 
