@@ -39,9 +39,10 @@ FORMS: Mapping[str, Callable[[float | None], str]] = {
 }
 """How measured facts are written; the others stand as they are."""
 SAID = 4  # numbers of devices that are listed
+_DRAWING = ", ".join(row.title for row in DEVICES.values() if row.watts)
 UNKNOWN_WATTS = (
     "What these devices draw is not known. Give their power at work in a custom cluster (Edit "
-    f"cluster), or call them by a known type: {', '.join(row.title for row in DEVICES.values())}."
+    f"cluster), or call them by a known type: {_DRAWING}."
 )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from backend.errors import InvalidInput
@@ -43,7 +43,7 @@ class DeviceType:
     memory     bytes
     bandwidth  bytes/s of its memory
     flops      dense operations/s (no 2:4 sparsity), by the precisions that it computes in
-    watts      what it draws at most (its thermal design power)
+    watts      what it draws at most (its thermal design power); None = not known
     source     where the figures are published
     """
 
@@ -52,7 +52,7 @@ class DeviceType:
     memory: float
     bandwidth: float
     flops: Mapping[Precision, float]
-    watts: float
+    watts: float | None
     source: str
 
     def peak(self, precision: Precision) -> Peak:
@@ -78,8 +78,8 @@ def _row(
     *,
     has_bfloat16: bool = True,
 ) -> DeviceType:
-    """GiB, GB/s, TFLOP/s and W as data sheets write them; 0 = not computed in. `half` is of float16
-    and, on devices that have it, of bfloat16, which are equally fast."""
+    """GiB, GB/s, TFLOP/s and W as data sheets write them; 0 = not computed in, or W not known.
+    `half` is of float16 and, on devices that have it, of bfloat16, which are equally fast."""
     rates = {
         Precision.FLOAT32: float32,
         Precision.TF32: tf32,
@@ -87,9 +87,18 @@ def _row(
         Precision.FLOAT16: half,
     }
     flops = {precision: rate * TERA for precision, rate in rates.items() if rate}
-    return DeviceType(name, title, gib * GIB, bandwidth * 1e9, flops, watts, source)
+    return DeviceType(name, title, gib * GIB, bandwidth * 1e9, flops, watts or None, source)
 
 
+def _tpu(
+    name: str, title: str, gib: float, bandwidth: float, bfloat16: float, watts: float
+) -> DeviceType:
+    """A chip, which computes products in bfloat16; others are not published."""
+    row = _row(name, title, gib, bandwidth, 0, 0, 0, watts, "Google Cloud's pages on TPUs")
+    return replace(row, flops={Precision.BFLOAT16: bfloat16 * TERA})
+
+
+_BOARD = "data sheet, by cores and clock"
 _OLD = {"has_bfloat16": False}
 DEVICES: dict[str, DeviceType] = {
     row.name: row
@@ -107,6 +116,13 @@ DEVICES: dict[str, DeviceType] = {
         _row("h100", "H100", 80, 3350, 67, 494.7, 989.4, 700, "H100 data sheet, SXM5, likewise"),
         _row("h200", "H200", 141, 4800, 67, 494.7, 989.4, 700, "H200 data sheet, SXM, likewise"),
         _row("b200", "B200", 180, 8000, 80, 1100, 2250, 1000, "Blackwell data sheet, HGX B200"),
+        _tpu("tpu-v3", "TPU v3", 32, 900, 123, 0),
+        _tpu("tpu-v4", "TPU v4", 32, 1200, 275, 192),
+        _tpu("tpu-v5e", "TPU v5e", 16, 819, 197, 0),
+        _tpu("tpu-v5p", "TPU v5p", 95, 2765, 459, 0),
+        _tpu("tpu-v6e", "TPU v6e", 32, 1640, 918, 0),
+        _row("orin-nano", "Orin Nano", 8, 68, 1.28, 0, 0, 15, f"Jetson Orin Nano 8 GB {_BOARD}"),
+        _row("agx-orin", "AGX Orin", 64, 204.8, 5.32, 0, 0, 60, f"Jetson AGX Orin 64 GB {_BOARD}"),
     )
 }
 """Looked up on 2026-11-20 and 22. The vendor's own files could not be opened from where this was
@@ -114,7 +130,12 @@ written: B200, H100, H200 and A100 are as glennklockwood.com/garden/processors q
 others as listed by hmc-tech.com and sysrqmts.com, rounded as in the data sheets. A10, L4, Titan X
 and the A100 of 80 GB were not looked up again: they are from memory of the data sheets. The
 watts of A100, H100, H200 and B200 are as apartsin.com and runpod.io list them (2026-11-26), the
-others from memory."""
+others from memory. TPU v4 is as glennklockwood.com/garden/tpuv4 quotes Google, operations and bytes
+of v5e and v6e as notes.shashankshekhar.com lists them (to two digits; the third is from memory);
+v3, v5p and the memory of v5e and v6e are from memory. Clock, cores, memory and watts of the Orin
+Nano are as brojogopalsapui.com quotes its data sheet (2026-11-26), the AGX Orin is from memory. A
+board's operations/s are 2 x cores x clock, without its tensor cores, and its memory is its host's
+too."""
 
 _WRITTEN = {
     "fp32": Precision.FLOAT32,

@@ -159,6 +159,11 @@ def test_a_device_whose_record_tells_too_little_is_counted_by_its_watts(
     assert energy(found, cluster, profile) is not None
 
 
+def test_a_known_type_whose_watts_are_not_published_gives_no_joules() -> None:
+    [found, *_] = answers(Cluster((Level(2, 1e9),), Device("TPU v5e")))
+    assert found.energy is None
+
+
 def test_watts_that_nobody_knows_give_no_joules() -> None:
     [found, *_] = answers(local(2))
     assert energy(found.prediction, local(2)) is None

@@ -39,6 +39,9 @@ PROFILE = Profile(
         ("V100 (fp32)", "v100", Precision.FLOAT32),
         ("A100 40 GB (tf32)", "a100", Precision.TF32),
         ("H100 SXM (bf16, dense)", "h100", Precision.BFLOAT16),
+        ("TPU v5e", "tpu-v5e", None),
+        ("tpu-v4-bf16", "tpu-v4", Precision.BFLOAT16),
+        ("Jetson Orin Nano", "orin-nano", None),
         (peak("b200", "float16").name, "b200", Precision.FLOAT16),
     ],
 )
@@ -54,6 +57,8 @@ def test_other_names_are_not_guessed(text):
 def test_the_name_says_the_precision_before_the_option_does():
     assert peak("h100-tf32", "bfloat16") == peak("h100", "tf32")
     assert peak("h100").flops == 67e12
+    with pytest.raises(InvalidInput, match="TPU v4 does not compute in float32"):
+        peak("tpu-v4")
     with pytest.raises(InvalidInput, match="T4 does not compute in bfloat16"):
         peak("t4", "bfloat16")
     with pytest.raises(InvalidInput, match="no precision 'int8'"):
@@ -63,9 +68,12 @@ def test_the_name_says_the_precision_before_the_option_does():
 def test_every_row_is_plausible_and_found_by_its_own_names():
     for name, row in DEVICES.items():
         assert find(name) == find(row.title) == (row, None)
-        assert 1e12 < row.flops[Precision.FLOAT32] <= min(row.flops.values())
-        assert 1e11 < row.bandwidth < 1e13
-        assert 12 * GIB <= row.memory < 1000 * GIB
+        slowest = min(row.flops.values())
+        assert 1e12 < slowest < 1e16
+        assert row.flops.get(Precision.FLOAT32, slowest) == slowest
+        assert 5e10 < row.bandwidth < 1e13
+        assert 8 * GIB <= row.memory < 1000 * GIB
+        assert row.watts is None or 10 <= row.watts <= 1000
         assert row.source
 
 
