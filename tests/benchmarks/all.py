@@ -38,6 +38,9 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "codecs": (
         ("--networks", "100mbit", "--models", "lstm", "--schedules", "2bw", "--rounds", "1"),
     ),
+    "local_losses": (
+        ("--network", "loopback", "--models", "vgg_digits", "--stages", "2", "--epochs", "1"),
+    ),
     "run_ahead": (("--networks", "100mbit", "--models", "lstm", "--rounds", "1"),),
     "sandbox": (("3", "vgg_digits", "2"),),
     "sessions": (("--seconds", "15"),),
@@ -46,7 +49,8 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
-    *("codecs", "prediction", "run_ahead", "shared_node", "shares", "synthesised", "timeline"),
+    *("codecs", "local_losses", "prediction", "run_ahead", "shared_node", "shares", "synthesised"),
+    "timeline",
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

@@ -8,14 +8,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.profiles.profile import Profile
+from backend.runs.events import Event, read_line
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec, TrainSpec
+from tests.benchmarks.networks import Network
+from tests.benchmarks.ranks import LOCAL
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +61,49 @@ def watched(spec: TrainSpec, file: Path) -> Watched:
         return Watched(tuple(starts), tuple(peaks), _losses("\n".join(logs)), begun)
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the ranks of a training told, and the bytes that they sent at their interfaces."""
+
+    events: tuple[Event, ...]
+    sent: int
+
+
+def told(spec: TrainSpec, file: Path, where: Network = LOCAL) -> Told:
+    """Train the definition in `file` as `spec` says, a process per rank on the hosts of `where`."""
+    size = spec.plan.partition.num_devices
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "job.json").write_bytes(
+            to_json(Job, Job(1, 1, "bench", spec, str(file), name, size))
+        )
+        world = {"WORLD_SIZE": str(size), "MASTER_ADDR": where.address}
+        world |= {"MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": where.interface}
+        before = _sent(where, size)
+        ranks = [
+            _started(
+                "workers.runtime.main",
+                folder,
+                world | {"RANK": str(n)},
+                f"log-{n}",
+                where.prefix[n],
+            )
+            for n in range(size)
+        ]
+        codes = [process.wait() for process in ranks]
+        logs = [_log(folder / f"log-{number}") for number in range(size)]
+        assert not any(codes), "\n".join(log[-2000:] for log in logs)
+        lines = (read_line(line) for log in logs for line in log.splitlines())
+        return Told(tuple(filter(None, lines)), _sent(where, size) - before)
+
+
+def _sent(where: Network, size: int) -> int:
+    """Bytes that left the interface of each host, all hosts together; of loopback its own once."""
+    hosts = set(where.prefix[:size])
+    file = f"/sys/class/net/{where.interface}/statistics/tx_bytes"
+    return sum(int(subprocess.check_output([*prefix, "cat", file])) for prefix in hosts)
+
+
 def profiled(file: Path, spec: ProfileSpec) -> Profile:
     """The profile of the definition in `file`, taken by a process of its own."""
     with tempfile.TemporaryDirectory() as name:
@@ -71,10 +117,14 @@ def profiled(file: Path, spec: ProfileSpec) -> Profile:
 
 
 def _started(
-    module: str, folder: Path, environment: Mapping[str, str], log: str
+    module: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    log: str,
+    prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     whole = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    command = [sys.executable, "-m", module, str(folder / "job.json")]
+    command = [*prefix, sys.executable, "-m", module, str(folder / "job.json")]
     with (folder / log).open("wb") as lines:
         return subprocess.Popen(command, env=whole, stdout=lines, stderr=subprocess.STDOUT)
 
