@@ -204,6 +204,8 @@ def _pareto_table(title: str, asked: PlanOptions, answers: Sequence[Answer]) -> 
         for each in answers
     )
     print_table(title, ["plan", "planner", "per sample", "energy", "per million samples"], rows)
+    if not any(each.energy for each in answers):
+        out.print(UNKNOWN_WATTS, highlight=False)
 
 
 def _devices(question: Question) -> str:

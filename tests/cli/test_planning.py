@@ -250,6 +250,8 @@ def test_the_pareto_list_has_no_plan_that_another_beats_in_all(
         beaten = (all(a <= b for a, b in zip(_measures(o), mine, strict=True)) for o in every)
         assert sum(beaten) == sum(_measures(other) == mine for other in every)
     assert "per million samples" in " ".join(stageflow(*asked, "--pareto").out.split())
+    unknown = stageflow(*asked[:3], "--devices", "2", "--pareto").out
+    assert "What these devices draw is not known" in " ".join(unknown.split())
 
 
 def _measures(plan: dict[str, Any]) -> tuple[float, ...]:
