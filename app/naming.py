@@ -66,7 +66,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         f"batch {plan.batch}": plan.batch > 1,
         f"microbatch {plan.microbatch}": plan.microbatch != microbatch,
         f"{plan.partition.chunks} chunks": plan.partition.chunks > 1,
-        f"{plan.num_pipelines} pipelines": plan.num_pipelines > 1,
+        plan.pipelines_words: plan.num_pipelines > 1,
         f"run ahead {plan.run_ahead}": plan.run_ahead > 0,
         f"codec {write_codecs(plan.codecs)}": bool(plan.codecs),
         "recomputed": plan.recompute,
@@ -178,7 +178,7 @@ def rank_names(plan: Plan) -> tuple[str, ...]:
         held = cut.held_by(pipeline_rank)
         places += [f"stage{'s' * (len(held) > 1)} {', '.join(map(str, held))}"] * replicas
     names = [
-        place if plan.num_pipelines == 1 else f"{place} · pipeline {pipeline}"
+        place if plan.num_pipelines == 1 else f"{place} · {plan.pipeline_word} {pipeline}"
         for pipeline in range(plan.num_pipelines)
         for place in places
     ]

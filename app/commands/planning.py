@@ -20,6 +20,7 @@ from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import CODECS, PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
+from backend.planning.sites import SITE_RULES
 from backend.prediction.answer import Answer
 from backend.prediction.energy import Energy
 from backend.prediction.question import Question
@@ -124,6 +125,13 @@ def options(
             f"{', '.join(CODECS)}, auto (where it is faster), or one per cut (int8,none)."
         ),
     ] = PLAIN,
+    sites: Annotated[
+        str,
+        typer.Option(
+            help="A pipeline at each site of the cluster, which exchange weights by this rule: "
+            f"{', '.join(SITE_RULES)}, with its settings (diloco:every=100,rate=0.7)."
+        ),
+    ] = "",
     target: Annotated[
         str,
         typer.Option(
@@ -184,6 +192,7 @@ def options(
         search_on=search_on,
         run_ahead=run_ahead,
         codec=codec,
+        sites=sites,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -270,6 +279,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "advance": plan.advance,
         "run_ahead": plan.run_ahead,
         "codecs": list(plan.codecs),
+        "sites": plan.sites.words if plan.sites else "",
         "chunks": plan.partition.chunks,
         "placement": plan.partition.placement,
         "order": chosen["partition"]["order"],

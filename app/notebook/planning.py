@@ -157,6 +157,7 @@ def plan(
     update_times: int = 1,
     run_ahead: int | None = None,
     codec: str = PLAIN,
+    sites: str = "",
     also: Sequence[Given] = (),
     **conditions: Any,
 ) -> NotebookPlan:
@@ -169,6 +170,7 @@ def plan(
     cut         by hand in the place of a planner: "14x3-20x1"
     run_ahead   further microbatches in flight per hop; None for what simulation finds faster
     codec       of the messages between stages ("int8"), or "auto"
+    sites       rule by which the cluster's sites exchange weights ("diloco:every=100")
     also        profiles of the model at other microbatch sizes
     conditions  memory (bytes), device, measured_on, precision, took, state_precision
 
@@ -189,6 +191,7 @@ def plan(
         update_times=update_times,
         run_ahead=run_ahead,
         codec=codec,
+        sites=sites,
         further=tuple(_profile(each).profile for each in also),
     ).under(**conditions)
     best, *others = [cut_by_hand(question, cut)] if cut else rank(question)

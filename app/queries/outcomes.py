@@ -142,7 +142,11 @@ def _described(
 ) -> Outcome:
     plan = prediction.plan
     sizes = PlanSizes(
-        question.profile_of(plan), plan.partition, question.optimizer, plan.shard_state
+        question.profile_of(plan),
+        plan.partition,
+        question.optimizer,
+        plan.shard_state,
+        plan.exchange_copies,
     )
     return Outcome(
         name,

@@ -152,6 +152,7 @@ class Param(StrEnum):
     UPDATE_TIMES = "update-times"
     RUN_AHEAD = "run-ahead"
     CODEC = "codec"
+    SITES = "sites"
     SEARCH_ON = "search-on"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"

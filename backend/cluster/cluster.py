@@ -34,12 +34,14 @@ class Level:
     """`count` members joined by links of `bandwidth` bytes/s and `latency` seconds.
     A member is a device at the innermost level and a whole inner level above it. `cores`, at
     the innermost level: the processor cores on which the `count` devices of a host take turns
-    (None = each computes on its own)."""
+    (None = each computes on its own). `sites`, at the outermost: its members are sites, which
+    slow links join."""
 
     count: int
     bandwidth: float
     latency: float = 0.0
     cores: int | None = None
+    sites: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class Cluster:
             raise InvalidInput(
                 "cluster: cores are 0, or not those of the innermost level",
                 "Give the innermost level, which is a host, 1 core or more.",
+            )
+        if any(level.sites for level in (*self.levels[:-1], *self.levels[:1])):
+            raise InvalidInput(
+                "cluster: sites are not the members of the outermost of several levels",
+                "Say sites of the last level alone, above that of a site's own devices.",
             )
         if self.devices and len(self.devices) != self.num_devices:
             raise InvalidInput(
@@ -104,6 +111,28 @@ class Cluster:
     @property
     def num_devices(self) -> int:
         return prod(level.count for level in self.levels)
+
+    @property
+    def num_sites(self) -> int:
+        """1 where no level says that its members are sites."""
+        return self.levels[-1].count if self.levels[-1].sites else 1
+
+    @property
+    def site(self) -> "Cluster":
+        """The first site. Raises `InvalidInput` where there is none, or others are not like it."""
+        if self.num_sites == 1:
+            raise InvalidInput(
+                "the cluster has no sites",
+                "Say which they are: sites: true at the last of its levels, of 2 members or more.",
+            )
+        size = self.num_devices // self.num_sites
+        found = [(device.speed, device.memory) for device in self.each]
+        if found != found[:size] * self.num_sites:
+            raise InvalidInput(
+                "the sites of the cluster have devices of other speeds or memories",
+                "Plan for sites that are alike: leave devices out of the larger ones.",
+            )
+        return Cluster(self.levels[:-1], self.device, self.devices[:size])
 
     @property
     def each(self) -> tuple[Device, ...]:

@@ -21,7 +21,7 @@ device: {name: V100, memory: 16e9, speed: 1.0}
 """
 """A device may have `watts`, `idle_watts`, `price` and the fields of a `DeviceRecord` too, its
 `flops` by precision or, in float32, as a number. `device` may be a list instead, one entry per
-device, server by server."""
+device, server by server. The last level may say `sites: true`: its members are sites."""
 ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this:\n{EXAMPLE}"
 MAX_CHARACTERS = 100_000
 OWN = ("memory", "speed", "watts", "idle_watts", "price")
@@ -58,6 +58,9 @@ def write_cluster(cluster: Cluster) -> str:
     """`cluster` as YAML that `read_cluster` reads back to an equal value."""
     device = [_plain(each) for each in cluster.devices] or _plain(cluster.device)
     levels = [_known(asdict(level)) for level in cluster.levels]
+    for level in levels:
+        if not level["sites"]:
+            del level["sites"]
     return yaml.safe_dump({"levels": levels, "device": device}, sort_keys=False)
 
 
@@ -95,7 +98,7 @@ def _mapping(field: str, value: object, known: set[str]) -> Mapping[str, object]
 
 
 def _level(field: str, entry: object) -> Level:
-    level = _mapping(field, entry, {"count", "bandwidth", "latency", "cores"})
+    level = _mapping(field, entry, {"count", "bandwidth", "latency", "cores", "sites"})
     for name in ("count", "bandwidth"):
         if name not in level:
             raise InvalidInput(f"{field}: {name} is missing", ADVICE)
@@ -105,7 +108,14 @@ def _level(field: str, entry: object) -> Level:
         _number(f"{field}.bandwidth", level["bandwidth"]),
         _number(f"{field}.latency", level.get("latency", 0.0)),
         None if cores is None else _whole(f"{field}.cores", cores),
+        _switch(f"{field}.sites", level.get("sites", False)),
     )
+
+
+def _switch(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{field}: {value!r:.60} is not true or false", ADVICE)
+    return value
 
 
 def _device(field: str, entry: object) -> Device:

@@ -28,7 +28,7 @@ class Sizes(Protocol):
         """The optimizer's state, masters of the weights included."""
 
     def reference(self, stage: int) -> float:
-        """The weights that parallel pipelines are averaged with."""
+        """What pipelines keep beside their weights to exchange by."""
 
     def activations(self, stage: int) -> float:
         """What a forward of one microbatch keeps for its backward, bundles not counted."""
@@ -54,8 +54,8 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Bytes by kind. `weights` are the newest (and, in pipeline 0, the reference that the pipelines
-    of a device share), `versions` the older ones, `buffers` the bundles at both ends, `work` what
+    """Bytes by kind. `weights` are the newest (and what pipelines exchange by, in pipeline 0 where
+    they share a device), `versions` the older ones, `buffers` the bundles at both ends, `work` what
     is alive while a layer computes, `constants` frozen weights and the model's buffers, `process`
     what a rank's process holds beside its model."""
 
@@ -246,7 +246,8 @@ class _Book:
 
     def _always(self, coordinates: RankCoordinates) -> list[float]:
         weights = sum(self.sizes.weights(stage) for stage in coordinates.stages)
-        if self.program.shape.num_pipelines > 1 and coordinates.pipeline == 0:
+        shape = self.program.shape
+        if shape.num_pipelines > 1 and (shape.apart or coordinates.pipeline == 0):
             weights += sum(self.sizes.reference(stage) for stage in coordinates.stages)
         state = sum(self.sizes.optimizer(stage) for stage in coordinates.stages)
         constants = sum(self.sizes.constants(stage) for stage in coordinates.stages)

@@ -41,8 +41,8 @@ class Shape:
     placement         which of the stages a pipeline rank holds (`chunk_placement`)
     advance           forwards that AFP runs ahead of 1F1B per later pipeline rank (AvgPipe's
                       figures show 1); other schedules ignore it
-    num_pipelines     whole pipelines on the same devices (AvgPipe); one rank is one process, and
-                      the ranks of all pipelines with equal coordinates share a device
+    num_pipelines     whole pipelines, of whose ranks (processes) those with equal coordinates share
+                      a device (AvgPipe), unless the pipelines are `apart`
     recompute         whether forwards keep their inputs alone and run once more before the backward
     run_ahead         further microbatches in flight per hop under a schedule that never drains:
                       0 is 1F1B's warm-up
@@ -69,6 +69,7 @@ class Shape:
     run_ahead: int = 0
     placement: Placement = Placement.ROUND_ROBIN
     shares: tuple[Shares, ...] = ()
+    apart: bool = False
 
     def __post_init__(self) -> None:
         check_chunks(self.replicas, self.chunks, self.placement)
@@ -96,7 +97,7 @@ class Shape:
 
     @cached_property
     def num_devices(self) -> int:
-        """The ranks of one pipeline; those of the others share their devices."""
+        """The ranks of one pipeline."""
         return sum(self.replicas)
 
     @property
@@ -158,8 +159,8 @@ class Shape:
         )
 
     def device_of(self, rank: int) -> int:
-        """The device under `rank`, counted as the ranks of pipeline 0 are."""
-        return rank % self.num_devices
+        """The device under `rank`, counted as the ranks are: of pipeline 0, or of all apart."""
+        return rank if self.apart else rank % self.num_devices
 
     def pipeline_of(self, microbatch: int) -> int:
         return microbatch // self.batch % self.num_pipelines
@@ -189,8 +190,8 @@ class Shape:
         return tuple(range(first, first + self.replicas[pipeline_rank]))
 
     def sharing(self, rank: int) -> tuple[int, ...]:
-        """The ranks on the same device as `rank`, one per pipeline, ascending."""
-        return tuple(range(self.device_of(rank), self.num_ranks, self.num_devices))
+        """The ranks of all pipelines with the coordinates of `rank`, ascending."""
+        return tuple(range(rank % self.num_devices, self.num_ranks, self.num_devices))
 
 
 @dataclass(frozen=True)

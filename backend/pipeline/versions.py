@@ -59,9 +59,9 @@ def from_the_input(shape: Shape, order: Order, made: Ints) -> Ints:
 
 
 def one_batch_late(shape: Shape, order: Order, made: Ints) -> Ints:
-    """Double buffering: microbatch k (from 0) reads version max(floor(k / batch) - 1, 0)
-    (PipeDream-2BW, section 3.1)."""
-    return np.maximum(order.microbatch // shape.batch - 1, 0)
+    """Double buffering: microbatch k (from 0) of a pipeline reads version
+    max(floor(k / batch) - 1, 0) (PipeDream-2BW, section 3.1)."""
+    return np.maximum(order.microbatch // (shape.batch * shape.num_pipelines) - 1, 0)
 
 
 def _stashed(shape: Shape, order: Order, read: Ints) -> Ints:

@@ -131,8 +131,8 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
     A device with several chunks holds the weights of all of them, and as many activations as
     its schedule has in flight, counted at its largest chunk; with shares the replica that has most
     in flight counts. Parallel pipelines hold everything
-    each, and a reference of the weights together (AvgPipe). In which precision the state is kept
-    says the profile, and what a process holds beside.
+    each, and what they exchange by (AvgPipe: a reference of the weights together). In which
+    precision the state is kept says the profile, and what a process holds beside.
     """
     rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
     finest = state_precision_named(profile.state_precision).finest
@@ -148,8 +148,8 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
         own = sum(once, max(waiting, key=lambda holding: holding.total))
         alone = own + Holding(process=profile.process_bytes)
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
-        shared = finest * reference if plan.num_pipelines > 1 else 0.0
-        found.append(alone.times(plan.num_pipelines) + Holding(weights=shared))
+        kept = Holding(weights=plan.exchange_copies * finest * reference)
+        found.append(alone.times(plan.num_pipelines // plan.num_sites) + kept)
     return tuple(found[shape.pipeline_rank_of(stage)] for stage in range(shape.num_stages))
 
 

@@ -15,6 +15,7 @@ from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.shape import Shape
 from backend.pipeline.shape_checks import check_shares
 from backend.pipeline.shares import Shares, pattern, shares_text
+from backend.planning.sites import Sites
 from backend.profiles.profile import Profile
 
 LONG_LABEL = 32
@@ -137,6 +138,13 @@ class Partition:
         own = tuple(stage.shares for stage in self.stages)
         return own if any(own) else ()
 
+    def rank_devices(self, num_pipelines: int, apart: int) -> tuple[int, ...]:
+        """The device of each rank of pipelines by this partition, of which each begins `apart`
+        devices behind the one before."""
+        placed = self.stages[: self.pipeline_size]
+        own = [device for stage in placed for device in stage.devices]
+        return tuple(device + apart * n for n in range(num_pipelines) for device in own)
+
     def sharing(self, shares: tuple[Shares, ...]) -> "Partition":
         """The same with such shares of each stage's replicas, () for equal ones."""
         if not shares and not self.shares:
@@ -183,7 +191,9 @@ class Plan:
     microbatch     samples per microbatch
     batch          microbatches per weight update (1 for schedules that never flush)
     recompute      forwards keep their inputs alone and run once more before the backward
-    num_pipelines  whole pipelines on the same devices (AvgPipe)
+    num_pipelines  whole pipelines with weights of their own
+    sites          what they exchange, and how far apart their devices are; None: they are on the
+                   same devices, and average elastically (AvgPipe)
     advance        forwards that AFP runs ahead of 1F1B per later pipeline rank
     run_ahead      further microbatches in flight per hop, under a schedule that never drains
     codecs         what codes the messages over the cut behind each stage, by the names of
@@ -203,6 +213,7 @@ class Plan:
     shard_state: bool = False
     run_ahead: int = 0
     codecs: tuple[str, ...] = ()
+    sites: Sites | None = None
 
     def shape(self, num_microbatches: int, batch: int = 0) -> Shape:
         """That of a segment, in updates of `batch` microbatches (0: the plan's). Raises
@@ -218,7 +229,37 @@ class Plan:
             run_ahead=self.run_ahead,
             placement=self.partition.placement,
             shares=self.partition.shares,
+            apart=self.is_apart,
         )
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether its pipelines have devices of their own."""
+        return self.sites is not None and self.sites.devices > 0
+
+    @property
+    def num_sites(self) -> int:
+        """Pipelines with devices of their own."""
+        return self.num_pipelines if self.is_apart else 1
+
+    @property
+    def shares_devices(self) -> bool:
+        """Whether several pipelines are on the same devices."""
+        return self.num_pipelines > self.num_sites
+
+    @property
+    def exchange_copies(self) -> int:
+        """Copies of the weights that a device keeps for exchanges, beside those that are trained;
+        pipelines on the same devices share the reference of AvgPipe."""
+        if self.num_pipelines == 1 or self.sites is None:
+            return int(self.num_pipelines > 1)
+        return self.sites.kind.copies * self.num_pipelines // self.num_sites
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """The device of each rank: by pipeline, by pipeline rank, by replica (`Shape`)."""
+        apart = self.sites.devices if self.sites else 0
+        return self.partition.rank_devices(self.num_pipelines, apart)
 
     def under(self, schedule: str, batch: int) -> "Plan":
         """The same under another schedule: with `batch` microbatches per update where that has
@@ -232,6 +273,17 @@ class Plan:
             batch=batch if rule.batched else 1,
             run_ahead=self.run_ahead if rule.runs_ahead else 0,
         )
+
+    @property
+    def pipelines_words(self) -> str:
+        """How many there are, and what they exchange by: "2 sites (diloco:every=20)"."""
+        by = f" ({self.sites.words})" if self.sites else ""
+        return f"{self.num_pipelines} {self.pipeline_word}s{by}"
+
+    @property
+    def pipeline_word(self) -> str:
+        """What people call one of them."""
+        return "site" if self.is_apart else "pipeline"
 
     @property
     def label(self) -> str:

@@ -14,6 +14,7 @@ from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
+from backend.prediction.across_sites import across, in_a_site
 from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
@@ -178,9 +179,11 @@ def cut_by_hand(question: Question, cut: str) -> Answer:
             f"a cut is a partition by hand, {question.planner!r} makes its own",
             "Give the cut or the planner.",
         )
-    whole = data_parallel(question.profile, question.cluster)
-    partition = read_cut(cut, whole, question.cluster.num_devices)
-    return judge(question, _coded(question, question.fitting(question.plan(BY_HAND, partition))))
+    asked = in_a_site(question) if question.sites else question
+    whole = data_parallel(asked.profile, asked.cluster)
+    partition = read_cut(cut, whole, asked.cluster.num_devices)
+    found = _coded(asked, asked.fitting(asked.plan(BY_HAND, partition)))
+    return judge(question, across(question, found))
 
 
 def _coded(question: Question, found: Prediction) -> Prediction:

@@ -36,7 +36,8 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
 
     The replicas of a stage share its microbatches, and synchronise once per round (once per
     batch where the schedule flushes, `plan.batch` > 1); the channels of a cut are the pairs of
-    replicas between which microbatches go round robin, in each of the parallel pipelines.
+    replicas between which microbatches go round robin, in each of the parallel pipelines. Sites
+    are alike: those of the first stand for all, and have their share of the microbatches.
     """
     cut = plan.partition
     compute, every = _compute(durations, plan), cut.replicas
@@ -50,7 +51,7 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
         if cut.stages[pipeline_rank].shares:
             busy = _busiest_replica(durations, plan, pipeline_rank, compute[pipeline_rank])
-        found.append(Load("stage", pipeline_rank, busy))
+        found.append(Load("stage", pipeline_rank, busy / durations.num_sites))
     for number in filter(cut.crosses, range(len(cut.stages) - 1)):
         channels = _channels(shape, number) * plan.num_pipelines
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
@@ -98,7 +99,7 @@ def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
             own = compute[number] * part + update if stage.shares else each
             seconds[cluster.host_of(device)] += own / durations.faster(device, number)
     for host, busy in seconds.items():
-        yield Load("host", host, busy / cores.each)
+        yield Load("host", host, busy / cores.each / durations.num_sites)
 
 
 def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:

@@ -22,8 +22,10 @@ from backend.pipeline.actions import (
 from backend.pipeline.links import SumPart, exposed
 from backend.pipeline.schedules.catalog import schedule
 from backend.planning.plan import Partition, Plan
+from backend.planning.sites import Sites
 from backend.prediction.cut_messages import CutMessages
 from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
+from backend.prediction.site_exchange import SiteExchange
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.layer import LayerSums
 from backend.profiles.profile import Profile
@@ -36,13 +38,13 @@ CORE_COST = 1.03
 """The same of a rank with a core to itself: what it does between layers, and what messages leave
 in its caches."""
 
-
 UpdateCosts = tuple[WeightUpdateCost, ...]
 
 
 @dataclass(frozen=True)
 class PlanDurations:
-    """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`.
+    """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`,
+    which are those of one pipeline where all are on the same.
 
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
@@ -60,6 +62,8 @@ class PlanDurations:
     bucket_bytes: int = BUCKET_BYTES
     codecs: tuple[str, ...] = ()
     local: bool = False
+    sites: Sites | None = None
+    num_sites: int = 1
 
     @classmethod
     def of(
@@ -67,16 +71,12 @@ class PlanDurations:
     ) -> "PlanDurations":
         """Those of a plan; one that names no schedule is of any that has one loss."""
         local = bool(plan.schedule) and schedule(plan.schedule).local
-        sharded = plan.shard_state
-        return cls(
-            profile, plan.partition, cluster, costs, sharded, codecs=plan.codecs, local=local
-        )
+        own = plan.shard_state, BUCKET_BYTES, plan.codecs, local, plan.sites, plan.num_sites
+        return cls(profile, plan.partition, cluster, costs, *own)
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
-        """The device of each rank of a pipeline: by pipeline rank, then by replica (`Shape`)."""
-        placed = self.partition.stages[: self.partition.pipeline_size]
-        return tuple(device for stage in placed for device in stage.devices)
+        return self.partition.rank_devices(self.num_sites, self.sites.devices if self.sites else 0)
 
     def device(self, rank: int) -> int:
         return self.devices[rank % len(self.devices)]
@@ -170,12 +170,13 @@ class PlanDurations:
 
     def collective(self, action: Collective) -> float:
         """Seconds of `action` once all have come; an averaging takes as long as an update, for
-        both pass once over the stage's weights (ours)."""
+        both pass once over the stage's weights (ours); what sites send goes over their links."""
         match action:
             case AllReduce(stage, group):
                 return self.exposed(stage, group)
-            case Average(stage):
-                return self.update[stage] * self._sharers[stage]
+            case Average(stage, group):
+                passing, found = self.update[stage] * self._sharers[stage], self.exchange
+                return found.seconds(stage, passing, self._ring(group)) if found else passing
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle on the wire."""
@@ -194,6 +195,10 @@ class PlanDurations:
         many in the gathering of shared state."""
         rounds = 3 if self._sharers[stage] > 1 else 2
         return rounds * (members - 1) / members * self.parameter_bytes[stage]
+
+    @cached_property
+    def exchange(self) -> SiteExchange | None:
+        return SiteExchange.of(self.sites, self.profile, self.parameter_bytes)
 
     @cached_property
     def ordered(self) -> Profile:

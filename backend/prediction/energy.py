@@ -58,6 +58,7 @@ def energy(found: Prediction, cluster: Cluster, profile: Profile | None = None) 
     samples = found.samples_per_second * seconds
     if not samples:
         return None
+    seconds *= found.plan.num_sites  # a device is in one site, whose minibatches take as long
     static = compute = memory = 0.0
     is_most = False
     shares = _works(found, cluster, profile, samples / found.plan.microbatch)
@@ -155,6 +156,6 @@ def energy_reason(found: Prediction, known: Energy | None) -> str:
         return ""
     together = watts_text(known.joules * found.samples_per_second)
     most = "at most " * known.is_most
-    devices = count_text(found.plan.partition.num_devices, "device")
+    devices = count_text(len(set(found.plan.devices)), "device")
     said = f"A sample takes {most}{joules_text(known.joules)}: {devices} draw {most}{together}"
     return f"{said} ({parts_words(known)})."

@@ -47,7 +47,8 @@ class Fallback:
 def fallbacks(
     question: Question, plan: Plan, sizes: Sequence[int], watch: Watch = UNWATCHED
 ) -> tuple[Fallback, ...]:
-    """The fallbacks of `plan` without one machine and without two; () for a single machine.
+    """The fallbacks of `plan` without one machine and without two; () for a single machine, and for
+    sites, which go on with all of them.
     `question.cluster` has machines of so many devices each. Raises `InvalidInput` where its devices
     are others, or `plan` is not one for it."""
     cluster, num = question.cluster, len(sizes)
@@ -57,7 +58,7 @@ def fallbacks(
             f"{cluster.num_devices} devices",
             "Plan for the cluster of these nodes.",
         )
-    if num == 1:
+    if num == 1 or plan.is_apart:
         return ()
     full = question.predict(plan).samples_per_second
     asked = replace(

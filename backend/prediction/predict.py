@@ -113,7 +113,15 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
         )
     check_codecs(plan.codecs, len(plan.partition.stages) - 1)
     profile.in_order(plan.partition.order)
-    used = {device for stage in plan.partition.stages for device in stage.devices}
+    if plan.sites is not None:
+        plan.sites.check()
+    used = set(plan.devices)
+    if plan.is_apart and len(used) < len(plan.devices):
+        raise InvalidInput(
+            f"the sites of {plan.label} overlap: {len(plan.devices)} ranks are on {len(used)} "
+            "devices",
+            "Let a site begin at least as many devices behind the one before as it has.",
+        )
     if not used <= set(range(cluster.num_devices)):
         raise InvalidInput(
             f"the plan uses device {max(used)}, the cluster has devices 0 to "
@@ -128,9 +136,12 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
 def _sent_bytes(found: Segment, durations: PlanDurations) -> float:
     """Bytes that all ranks send in the whole segment."""
     messages = sum(count * durations.message_bytes(message) for message, count in found.sent)
-    return messages + sum(
-        count * durations.reduced_bytes(stage, members) for stage, members, count in found.reduced
-    )
+    sums = sum(count * durations.reduced_bytes(s, members) for s, members, count in found.reduced)
+    between = durations.exchange
+    if between is None:
+        return messages + sums
+    exchanged = (count * between.sent(s, members) for s, members, count in found.averaged)
+    return messages + sums + sum(exchanged)
 
 
 def _plain_bytes(found: Segment, durations: PlanDurations, plan: Plan) -> float | None:

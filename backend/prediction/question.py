@@ -18,6 +18,7 @@ from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
+from backend.planning.sites import read_sites
 from backend.planning.work import SearchWork, WorkSpent
 from backend.prediction.imagined import as_on
 from backend.prediction.limits import FURTHER, most_work
@@ -59,6 +60,7 @@ class Question:
     run_ahead  further microbatches in flight per hop under schedules that take some; None: as many
                as simulation finds faster
     codec      of the messages between stages (`codecs_of`), or `AUTO`
+    sites      rule between the cluster's sites (`read_sites`); "": one plan for all devices
     like       `best` answers with a plan by which a training by this one may go on
     """
 
@@ -79,6 +81,7 @@ class Question:
     search_on: bool = False
     run_ahead: int | None = None
     codec: str = PLAIN
+    sites: str = ""
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -94,6 +97,7 @@ class Question:
         _within("chunks", self.chunks, 2, MOST_CHUNKS)
         self._check_schedule()
         check_wanted(self.codec)
+        read_sites(self.sites)
         _within("pipelines", self.pipelines, 1, MOST_PIPELINES)
         names = [layer.name for layer in self.profile.layers]
         for profile in self.further:
@@ -209,9 +213,7 @@ class Question:
     def profile_of(self, plan: Plan) -> Profile:
         """The profile from which `plan` is predicted."""
         profile = self.at(plan.microbatch)
-        return (
-            with_gain(profile, self.gain) if plan.num_pipelines > 1 and self.gain > 1 else profile
-        )
+        return with_gain(profile, self.gain) if plan.shares_devices and self.gain > 1 else profile
 
     def predict(self, plan: Plan) -> Prediction:
         """What `plan` does, as it is. Raises as `backend.prediction.predict.predict`."""

@@ -7,6 +7,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.prediction.across_sites import sites_reason
 from backend.prediction.bottleneck import explain, waits
 from backend.prediction.chosen_codecs import codec_reason
 from backend.prediction.durations import PlanDurations
@@ -32,7 +33,9 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     each = prediction.seconds_per_minibatch / plan.batch
     if waiting := waits(durations, plan, shape, each):
         yield waiting
-    if idle := cluster.num_devices - plan.partition.num_devices:
+    if said := sites_reason(plan, durations):
+        yield said
+    if idle := cluster.num_devices - len(set(plan.devices)):
         yield f"{idle} of {cluster.num_devices} devices have no work."
     yield _most_held(question, plan)
     if coded := codec_reason(question, plan):
@@ -45,7 +48,7 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):
         yield f"The optimizer's state is sharded over the replicas, since without that {fault}."
     size = question.profile.microbatch  # an update of each: they are not split
-    stashing = replace(plan.under(PIPEDREAM.name, 1), microbatch=size, num_pipelines=1)
+    stashing = replace(plan.under(PIPEDREAM.name, 1), microbatch=size, num_pipelines=1, sites=None)
     if (
         not question.schedule
         and plan.partition.chunks == 1

@@ -1,9 +1,10 @@
 """Whether two plans teach a model the same: from the same samples, by the same rule."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.plan import Plan
+from backend.planning.sites import Sites
 from backend.prediction.shapes import microbatch_unit
 
 FLUSHING = "flush"
@@ -21,6 +22,7 @@ class UpdateRule:
     run_ahead      where weights are the older the further it runs ahead
     codecs         those that messages are coded by, whichever cuts they cross
     cuts           layers from which on there is another loss, where each stage has its own
+    sites          what pipelines exchange, wherever they are; None: elastic averaging
     """
 
     rule: str
@@ -30,6 +32,7 @@ class UpdateRule:
     run_ahead: int = 0
     codecs: frozenset[str] = frozenset()
     cuts: tuple[int, ...] = ()
+    sites: Sites | None = None
 
 
 def alike(one: str, other: str) -> bool:
@@ -69,6 +72,7 @@ def updates_of(plan: Plan) -> UpdateRule:
         plan.run_ahead if member.grows_older else 0,
         frozenset(filter(None, plan.codecs)),
         tuple(stage.first for stage in partition.stages) if member.local else (),
+        replace(plan.sites, devices=0) if plan.sites else None,
     )
 
 

@@ -54,7 +54,15 @@ class Segment:
     @cached_property
     def reduced(self) -> tuple[tuple[int, int, int], ...]:
         """How often each group reduces: (stage, members, times that one of them does)."""
-        rows = self.program.rows.at(self.program.rows.kind == Kind.ALL_REDUCE)
+        return self._collectives(Kind.ALL_REDUCE)
+
+    @cached_property
+    def averaged(self) -> tuple[tuple[int, int, int], ...]:
+        """How often pipelines exchange, likewise."""
+        return self._collectives(Kind.AVERAGE)
+
+    def _collectives(self, kind: Kind) -> tuple[tuple[int, int, int], ...]:
+        rows = self.program.rows.at(self.program.rows.kind == kind)
         names = np.stack([rows.stage, rows.peer])
         found, counts = np.unique(names, axis=1, return_counts=True)
         return tuple(

@@ -80,7 +80,7 @@ class Simulations:
         return float(f"{rough * (1 + ROUNDED):.10g}")
 
     def _gain(self, plan: Plan) -> float:
-        return self.question.gain if plan.num_pipelines > 1 else 1.0
+        return self.question.gain if plan.shares_devices else 1.0
 
     def _bound(self, plan: Plan) -> float:
         if self.work.is_spent:

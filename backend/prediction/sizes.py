@@ -13,12 +13,14 @@ from backend.profiles.state_precision import StatePrecisionKind, state_precision
 @dataclass(frozen=True, slots=True)
 class PlanSizes:
     """`backend.pipeline.memory.Sizes` of a partition of a profile; `rule` is the optimizer's, and
-    replicas share its state where it is `sharded`."""
+    replicas share its state where it is `sharded`; pipelines keep so many `copies` of the weights
+    for their exchanges."""
 
     profile: Profile
     partition: Partition
     rule: str
     sharded: bool = False
+    copies: int = 1
 
     def weights(self, stage: int) -> float:
         """One version of the stage's weights."""
@@ -33,7 +35,7 @@ class PlanSizes:
 
     def reference(self, stage: int) -> float:
         """As exact as the masters, or the weights where there are none."""
-        return self._kept.finest * self.weights(stage)
+        return self.copies * self._kept.finest * self.weights(stage)
 
     def activations(self, stage: int) -> float:
         """What autograd keeps of every layer: as it was measured, else the layer's output."""

@@ -13,6 +13,7 @@ from backend.pipeline.chunk_placement import holder
 from backend.pipeline.codecs.catalog import CODECS, codecs_of
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sites import Sites, read_sites
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.spec import DataSpec, TrainSpec
@@ -97,6 +98,7 @@ class Case:
     run_ahead: int = 0
     codec: str = ""
     shares: tuple[tuple[int, ...], ...] = ()
+    between: str = ""
 
     @property
     def name(self) -> str:
@@ -110,8 +112,13 @@ class Case:
         more += ["shares" + "-".join(".".join(map(str, own)) for own in self.shares)] * bool(
             self.shares
         )
+        more += [self.between.replace(":", "-").replace(",", "-")] * bool(self.between)
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
+
+    @property
+    def sites(self) -> Sites | None:
+        return read_sites(self.between)
 
     @property
     def rate(self) -> float:
@@ -207,6 +214,7 @@ class Case:
             shard_state=self.sharded,
             run_ahead=self.run_ahead,
             codecs=codecs_of(self.codec, self.num_stages - 1),
+            sites=self.sites,
         )
         optimizer = OptimizerSpec(self.optimizer, self.rate, **self.asked)
         data = DataSpec(last=self.last)
@@ -347,6 +355,12 @@ def _further() -> Iterator[Case]:
     yield Case("chain", "pipedream", "adam", (2, 1), run_ahead=1)
     yield Case("chain", "pipedream-vertical-sync", "momentum", (1, 1, 1), run_ahead=1)
     yield Case("residual", "2bw", "adam", (1, 1), run_ahead=2)
+    diloco = {"num_pipelines": 2, "between": "diloco:every=2"}
+    yield Case("chain", "1f1b-flush", "adamw", (1, 1), **diloco)
+    yield Case("residual", "pipedream", "momentum", (1, 1), **diloco)
+    yield Case("tied", "2bw", "adam", (1, 1), **diloco, extra="average")
+    yield Case("noisy", "zb-h1", "sgd", (2,), **diloco, sharded=True)
+    yield Case("chain", "gpipe", "sgd", (1,), num_pipelines=3, between="elastic")
     for codec in CODECS:
         yield Case("noisy", "1f1b-flush", "momentum", (1, 1), codec=codec, last="keep")
         yield Case("chain", "pipedream", "adam", (1, 2, 1), codec=codec)

@@ -23,6 +23,7 @@ from torch.func import functional_call
 
 from tests.contract.runtime_cases import EPOCHS, MICROBATCH, SEED, STASHING, Case
 from tests.contract.runtime_coding import Coded, residual
+from tests.contract.runtime_exchanges import Between
 from tests.contract.runtime_optimizers import averaged_model, optimizer_of, rate_factor
 from tests.contract.runtime_rounding import ROUNDS, kept, norm, round_state, summed
 from workers.data.cutting import Cutting
@@ -48,6 +49,7 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
     pipelines = [_Pipeline(case, versions_count) for _ in range(case.num_pipelines)]
     centre = {name: pipelines[0].averaged(name).clone() for name in pipelines[0].newest()}
     centre_average = averaged_model(case, centre)
+    rule = Between(case, centre)
     torch.manual_seed(0)
     train, _ = case.definition().data(not case.is_rounded)
     for number in range(EPOCHS):
@@ -62,26 +64,14 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
                 for microbatch in range(start, start + case.updated):
                     pipeline.learn(epoch, microbatch)
             if case.num_pipelines > 1:
-                _average(pipelines, centre)
+                rule.exchange(pipelines)
                 if centre_average:
-                    centre_average.follow(centre)
+                    centre_average.follow(rule.centre)
     weights = pipelines[0].evaluated()
     if case.num_pipelines > 1:
-        found = centre_average.named() if centre_average else centre
+        found = centre_average.named() if centre_average else rule.evaluated(pipelines)
         weights = {name: pipelines[0].version(weight) for name, weight in found.items()}
     return Trained(weights, pipelines[0].losses)
-
-
-def _average(pipelines: list["_Pipeline"], centre: Weights) -> None:
-    """Elastic averaging with alpha = 1 / pipelines, after every update of all pipelines."""
-    for name in centre:
-        own = [pipeline.averaged(name) for pipeline in pipelines]
-        away = [(weight - centre[name]) / len(pipelines) for weight in own]
-        for pipeline, weight, distance in zip(pipelines, own, away, strict=True):
-            pipeline.parameter(name).data.copy_(weight - distance)
-        centre[name] = centre[name] + sum(away[1:], away[0])
-    for pipeline in pipelines:
-        pipeline.versions = [[pipeline.copy(stage)] for stage in range(pipeline.case.num_stages)]
 
 
 class _Pipeline:
@@ -164,7 +154,7 @@ class _Pipeline:
                 self._update(stage, factor)
 
     def _version(self, stage: int, turn: int) -> int:
-        if self.case.num_pipelines > 1 or not self.versions_count:
+        if not self.versions_count:
             return -1
         replicas = self.case.stage_replicas
         r = replicas[stage]

@@ -70,7 +70,7 @@ PROFILES = (
 )
 CLUSTERS = (
     Cluster((Level(4, 2.5e9, 60e-6),), Device("cpu")),
-    Cluster((Level(2, 12e9), Level(2, 1.25e9)), Device("V100", 16e9)),
+    Cluster((Level(2, 12e9), Level(2, 1.25e9, sites=True)), Device("V100", 16e9)),
     Cluster((Level(3, 1e9),), devices=tuple(Device(f"d{n}", 8e9, 1.0 + n) for n in range(3))),
 )
 AXES: dict[str, Sequence[Any]] = {
@@ -90,6 +90,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"update_times": 3},
         {"run_ahead": 0},
         {"codec": "int8"},
+        {"sites": "diloco:every=10"},
         {"search_on": True},
         {"took": (0.01, 0.015)},
         {"further": True},
@@ -159,6 +160,7 @@ class Doors:
             "update_times": wanted.update_times,
             "run_ahead": wanted.run_ahead,
             "codec": wanted.codec,
+            "sites": wanted.sites,
             "search_on": wanted.search_on,
         } | more
 
@@ -174,7 +176,7 @@ class Doors:
             *("--shard-state", wanted.shard_state.value),
             *("--update-times", str(wanted.update_times)),
             *(() if wanted.run_ahead is None else ("--run-ahead", str(wanted.run_ahead))),
-            *("--codec", wanted.codec),
+            *("--codec", wanted.codec, "--sites", wanted.sites),
             *(("--search-on",) if wanted.search_on else ()),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),

@@ -71,11 +71,11 @@ def from_the_input(shape: Shape, orders: Orders) -> Orders:
 
 
 def one_batch_late(shape: Shape, orders: Orders) -> Orders:
-    """Double buffering: microbatch k (from 0) reads version max(floor(k / batch) - 1, 0)
-    (PipeDream-2BW, section 3.1)."""
+    """Double buffering: microbatch k (from 0) of a pipeline reads version
+    max(floor(k / batch) - 1, 0) (PipeDream-2BW, section 3.1)."""
 
     def read(forward: Forward, made: int) -> int:
-        return max(forward.microbatch // shape.batch - 1, 0)
+        return max(shape.turn_of(forward.microbatch) // shape.batch - 1, 0)
 
     return tuple(tuple(number(order, read)) for order in orders)
 

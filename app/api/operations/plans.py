@@ -68,6 +68,8 @@ class PlanRequest:
                  as many as simulation finds faster
     codec        of the messages between stages: "none", "bf16", "int8" ..., "auto" where it is
                  faster, or one for each cut of a plan by hand ("int8,none")
+    sites        rule by which the cluster's sites exchange weights ("diloco:every=100"); "" for one
+                 plan over all devices
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it ("cluster": as the cluster's own, by what
                  its file says); `measured_on` is what it was measured on
@@ -106,6 +108,7 @@ class PlanRequest:
     target_loss: float | None = None
     energy_floor: float | None = None
     codec: str = PLAIN
+    sites: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         search_on=asked.search_on,
         run_ahead=asked.run_ahead,
         codec=asked.codec,
+        sites=asked.sites,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

@@ -147,7 +147,7 @@ def _by_form(now: Cluster) -> None:
             return
     levels = [Level(int(devices), inside * 1e9, inner.latency, inner.cores)]
     if servers > 1:
-        levels.append(Level(int(servers), between * 1e9, outer.latency))
+        levels.append(Level(int(servers), between * 1e9, outer.latency, sites=outer.sites))
     known = memory * 2**30 or None, speed, watts or None, idle or None
     device = Device(name.strip() or "device", *known, record, price or None)
     state.put(Param.CLUSTER, write_cluster(Cluster(tuple(levels), device)))

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.components.plan.sites_field import sites_field
 from app.components.plan.wanted import ENERGY, Wanted, options_text
 from app.components.shell.number_field import amount_field, whole_field
 from app.components.shell.pick import pick, pick_several
@@ -148,6 +149,7 @@ def _updates() -> dict[str, Any]:
         + "\n".join(f"- **{member.title}**: {member.note}" for member in CODECS.values()),
     )
     return {
+        "sites": sites_field(),
         "codec": coded,
         "run_ahead": ahead,
         "update_times": times,

@@ -37,6 +37,7 @@ class Wanted:
     took      seconds per microbatch of one pipeline on a device, and of each of two there
     run_ahead further microbatches in flight per hop; None: as many as simulation finds faster
     codec     of the messages between stages: a name of the catalog, "none" or "auto"
+    sites     rule by which the cluster's sites exchange weights; "": one plan over all devices
     averaged  whether an average of the weights is kept beside
     target    plans are ranked by the time to it; None: by samples/s
     floor     or by energy, of those with this share of the most samples/s
@@ -66,6 +67,7 @@ class Wanted:
     target: Target | None = None
     floor: float | None = None
     codec: str = PLAIN
+    sites: str = ""
 
     @property
     def question(self) -> Question:
@@ -85,6 +87,7 @@ class Wanted:
             search_on=self.search_on,
             run_ahead=self.run_ahead,
             codec=self.codec,
+            sites=self.sites,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -124,6 +127,7 @@ class Wanted:
             Param.UPDATE_TIMES: self.update_times,
             Param.RUN_AHEAD: None if self.run_ahead is None else str(self.run_ahead),
             Param.CODEC: None if self.codec == PLAIN else self.codec,
+            Param.SITES: self.sites or None,
             Param.SEARCH_ON: "1" if self.search_on else None,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
@@ -175,6 +179,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"run ahead {wanted.run_ahead}"
         case "codec":
             return f"codec {wanted.codec}"
+        case "sites":
+            return f"sites exchange by {wanted.sites}"
         case "search_on":
             return "longer search"
         case "took":

@@ -117,7 +117,7 @@ def _choices(answer: Answer) -> list[tuple[str, str]]:
         ("Recomputation", "of all activations" if plan.recompute else "none"),
         (
             "Pipelines",
-            f"{plan.num_pipelines} on the same devices" if plan.num_pipelines > 1 else "one",
+            plan.pipelines_words if plan.num_pipelines > 1 else "one",
         ),
     ]
     if rule.runs_ahead and len(cut.stages) > 1:

@@ -6,8 +6,8 @@
     ...
 
 The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=,
-run-ahead=, recompute=1, one-way=0,1, placement=v and shares=2:1, (per pipeline rank, nothing for
-equal ones). Blank lines and what follows a # are skipped when reading.
+run-ahead=, recompute=1, apart=1, one-way=0,1, placement=v and shares=2:1, (per pipeline rank,
+nothing for equal ones). Blank lines and what follows a # are skipped when reading.
 """
 
 from collections.abc import Iterator
@@ -28,6 +28,7 @@ COUNTS = {
     "pipelines": "num_pipelines",
     "recompute": "recompute",
     "run-ahead": "run_ahead",
+    "apart": "apart",
 }
 """How the shape's fields besides the replicas are written."""
 ALWAYS = ("microbatches", "batch", "chunks")
@@ -116,10 +117,11 @@ def _parse_shape(number: int, line: str) -> Shape:
     except (ValueError, KeyError):
         raise InvalidInput(f"line {number}: {line!r} is not a shape") from None
     try:
-        recompute = bool(counts.pop("recompute", 0))
+        recompute, apart = (bool(counts.pop(name, 0)) for name in ("recompute", "apart"))
         return Shape(
             replicas,
             recompute=recompute,
+            apart=apart,
             one_way=one_way,
             placement=placement,
             shares=shares,

@@ -119,9 +119,9 @@ class Schedule:
 
     @property
     def averages(self) -> bool:
-        """Whether several parallel pipelines can share the devices: they average after a
-        flush."""
-        return self.flushes or not self.trains
+        """Whether several parallel pipelines can exchange what they learned after each update:
+        not where an update changes weights under forwards that still wait for their backward."""
+        return self.consistent
 
     @property
     def recomputation_frees(self) -> bool:
@@ -205,9 +205,9 @@ class Schedule:
             )
         if shape.num_pipelines > 1 and not self.averages:
             raise InvalidInput(
-                f"schedule {self.name!r} never drains, but {shape.num_pipelines} pipelines "
-                "average after every flush",
-                advice="Use one pipeline, or a schedule that flushes, such as 'afp'.",
+                f"schedule {self.name!r} changes weights under forwards that still wait, and "
+                f"{shape.num_pipelines} pipelines exchange theirs after every update",
+                advice="Use one pipeline, or a schedule that keeps versions, such as 'pipedream'.",
             )
         self.check_run_ahead(shape.run_ahead)
         self.check_shares(shape.shares)

@@ -102,8 +102,8 @@ def handover(profile: Profile, plan: Plan) -> Handover:
         )
     if plan.num_pipelines > 1:
         raise InvalidInput(
-            f"{plan.num_pipelines} parallel pipelines share devices and average their weights "
-            "(AvgPipe), which only Stageflow does",
+            f"{plan.num_pipelines} parallel pipelines have weights of their own and exchange them, "
+            "which only Stageflow does",
             "Plan with one pipeline.",
         )
     replicas = cut.replicas[0]

@@ -44,9 +44,7 @@ def shares(spec: RunSpec, nodes: Sequence[Node]) -> tuple[Share, ...]:
         return ()
     counts = _counts(spec.nodes, {node.name: node for node in nodes})
     firsts = (0, *accumulate(counts))
-    partition = spec.plan.partition
-    placed = partition.stages[: partition.pipeline_size]
-    devices = [device for stage in placed for device in stage.devices] * spec.plan.num_pipelines
+    devices = spec.plan.devices
     if max(devices) >= firsts[-1]:
         named = ", ".join(f"{n} ({count})" for n, count in zip(spec.nodes, counts, strict=True))
         raise InvalidInput(

@@ -27,6 +27,8 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_state_precision(spec)
     _check_elasticity(spec)
     _check_sharding(spec)
+    if spec.plan.sites is not None:
+        spec.plan.sites.check()
     check_codecs(spec.plan.codecs, len(spec.plan.partition.stages) - 1)
     _check_local_head(spec)
 

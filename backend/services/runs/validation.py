@@ -104,6 +104,11 @@ def _validate_emulation(spec: TrainSpec) -> None:
 
 def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
     shares(spec, stores.nodes.list())
+    if spec.emulate and spec.plan.is_apart:
+        raise InvalidInput(
+            "emulated devices do not take the seconds of exchanges between sites",
+            "Emulate a plan for one site, or train this one on real devices.",
+        )
     if spec.nodes and spec.emulate:
         raise InvalidInput(
             "emulated devices share one machine's clock", "Leave the nodes out: one is enough."

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from backend.codec import from_json, to_json
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sites import Sites
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, Metrics, Saved
@@ -67,6 +68,15 @@ FLUSHING = {
     "replicas": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, batch=4),
     "chunks": Plan("t", stages(0, 2, 4, 6, 8, pipeline_size=2), "interleaved", 4, batch=4),
     "pipelines": Plan("t", stages(0, 4, 8), "afp", 4, batch=2, num_pipelines=2, codecs=("int8",)),
+    "sites": Plan(
+        "t",
+        stages(0, 4, 8),
+        "1f1b-flush",
+        4,
+        batch=2,
+        num_pipelines=2,
+        sites=Sites("diloco", every=3, devices=2),
+    ),
     "sharded": Plan(
         "t",
         stages(0, 4, 8, replicas=(2, 1)).sharing(((1, 3), ())),

@@ -62,7 +62,7 @@ def test_what_runs(allowed: TrainSpec) -> None:
         (replace(spec("local"), local_head="deep"), "there is no local head 'deep'"),
         (spec("local", num_pipelines=2), "2 pipelines average"),
         (spec("local", optimizer=OptimizerSpec(clip_norm=1.0)), "never flushes"),
-        (spec("pipedream", num_pipelines=2), "2 pipelines average"),
+        (spec("pipedream-naive", num_pipelines=2), "2 pipelines exchange"),
         (spec("gpipe", CHUNKS), "one stage per pipeline rank"),
         (spec("2bw", batch=1), "runs 2 ahead"),
         (replace(spec("afp", num_pipelines=2), elasticity=0.75), "not in 0 up to 1 over"),

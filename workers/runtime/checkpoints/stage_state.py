@@ -21,11 +21,12 @@ from backend.runs.request.spec import TrainSpec
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.rank import Rank
 from workers.runtime.samples.segments import round_size
+from workers.runtime.state.exchanges.elastic import REFERENCE
 from workers.runtime.state.loss_scale import LossScale
 from workers.runtime.state.moving_average import AVERAGE
 from workers.runtime.state.shard import Slice
 
-WEIGHT, BUFFER, REFERENCE, SCALE = "weight", "buffer", "reference", "scale"
+WEIGHT, BUFFER, SCALE = "weight", "buffer", "scale"
 OPTIMIZER_STATE = ("velocity", "mean", "square", "row", "column", AVERAGE)
 """The kinds of `Weights.optimizer_state`."""
 
@@ -39,8 +40,7 @@ class CheckpointDoesNotFit(StageflowError):
 def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
     """Copies, on the CPU, of what the stage needs to go on and this rank has to save: masters and
     the state of the optimizer as it keeps them; on the first replica, or where this one is `alone`,
-    also the newest weights where there are no masters, buffers, and with pipelines the
-    reference."""
+    also the newest weights where there are no masters, buffers, and what pipelines exchange by."""
     weights = rank.state.weights[stage]
     kept = dict(weights.optimizer_state)
     if weights.masters is not None:
@@ -54,7 +54,7 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
         whole = {
             WEIGHT: weights.newest if weights.masters is None else {},
             BUFFER: rank.stages.buffers(stage),
-            REFERENCE: weights.reference or {},
+            **weights.exchange_state,
             SCALE: _scale(rank.state.loss_scale),
         }
         found |= {
@@ -123,11 +123,15 @@ def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
     }
     found = {name: kept.needed(WEIGHT, name, weight) for name, weight in newest.items()}
     weights.restore(found, optimizer_state, updates, scale.left_out if scale else 0)
-    if weights.reference is not None:
-        weights.reference = {
-            name: kept.needed(REFERENCE, name, weight).to(finest[name])
-            for name, weight in newest.items()
-        }
+    if exchanged := weights.exchange_state:
+        weights.restore_exchange(
+            {
+                kind: {
+                    name: kept.exchanged(kind, name, w, finest[name]) for name, w in newest.items()
+                }
+                for kind in exchanged
+            }
+        )
     with torch.no_grad():
         for name, buffer in rank.stages.buffers(stage).items():
             buffer.copy_(kept.needed(BUFFER, name, buffer))
@@ -161,6 +165,15 @@ class _Kept:
         key = self._key(kind, name)
         found = torch.zeros_like(like, dtype=least) if key is None else self._read(key, like)
         return found.to(torch.promote_types(found.dtype, least))
+
+    def exchanged(self, kind: str, name: str, like: Tensor, least: torch.dtype) -> Tensor:
+        """What pipelines exchange by: a reference that is not there begins as the weights, and all
+        else that another number of pipelines left, or none, as zeros."""
+        if kind == REFERENCE:
+            return self.needed(kind, name, like).to(least)
+        if not self._is_same:
+            return torch.zeros_like(like, dtype=least)
+        return self.found(kind, name, like, least)
 
     def needed(self, kind: str, name: str, like: Tensor | None = None) -> Tensor:
         """The tensor; raises `CheckpointDoesNotFit` where there is none. One in slices gets the

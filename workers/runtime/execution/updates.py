@@ -1,4 +1,4 @@
-"""The updates of a rank's stages: the mean of the gradients, clipping, averaging of pipelines."""
+"""The updates of a rank's stages: the mean of the gradients, clipping, exchanges of pipelines."""
 
 import math
 from collections.abc import Callable
@@ -54,12 +54,12 @@ class Updates:
         return bool(self._due)
 
     def average(self, stage: int) -> None:
-        """Average the pipelines with their reference, once the stage's step is made."""
+        """Let the pipelines learn from each other, once the stage's step is made."""
         if any(step.stage == stage for _, step in self._due):
             self._to_average.append(stage)
             return
-        assert self._groups.device is not None, "a single pipeline has nothing to average"
-        self._state.weights[stage].average(self._state.elasticity, self._groups.device.sum)
+        assert self._groups.peers is not None, "a single pipeline has nothing to exchange"
+        self._state.weights[stage].exchange(self._groups.peers)
         self._averaged(stage)
 
     def _make(self, index: int, step: Step, scale: float) -> None:

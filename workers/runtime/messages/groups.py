@@ -1,4 +1,4 @@
-"""The groups of ranks that sum tensors: replicas of a stage, one pipeline, one device."""
+"""The groups of ranks that sum tensors: replicas of a stage, a pipeline, all pipelines."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ class Groups:
 
     replicas  by the number of each stage that has several replicas
     pipeline  the ranks of its pipeline; None where it is one by itself
-    device    the ranks of all pipelines on its device; None for a single pipeline
+    peers     the ranks of all pipelines with its coordinates; None for a single pipeline
     """
 
     world: World
     replicas: dict[int, Group]
     pipeline: Group | None
-    device: Group | None
+    peers: Group | None
 
     def pipeline_total(self, value: float) -> float:
         """The sum of `value` over the ranks of the pipeline; all of them call it."""
@@ -51,8 +51,8 @@ def groups(world: World, shape: Shape) -> Groups:
     pipeline = _own(
         world, [tuple(range(pipeline * size, (pipeline + 1) * size)) for pipeline in pipelines]
     )
-    device = _own(world, [shape.sharing(rank) for rank in range(size)])
-    return Groups(world, replicas, pipeline, device)
+    peers = _own(world, [shape.sharing(rank) for rank in range(size)])
+    return Groups(world, replicas, pipeline, peers)
 
 
 def led_stages(coordinates: RankCoordinates) -> tuple[int, ...]:

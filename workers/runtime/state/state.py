@@ -13,6 +13,7 @@ from backend.runs.request.spec import TrainSpec
 from workers.runtime.compute.stage import StageModule
 from workers.runtime.messages.gradient_buckets import Buckets
 from workers.runtime.messages.world import Group
+from workers.runtime.state.exchanges.catalog import exchange_of
 from workers.runtime.state.grouped import grouped_optimizer
 from workers.runtime.state.loss_scale import LossScale
 from workers.runtime.state.moving_average import MovingAverage
@@ -28,14 +29,12 @@ class TrainedState:
     loss_scale  of float16, None for other precisions
     clip_norm   most that the 2-norm of the gradient may be; None = any
     clip_whole  of the whole model's gradient, rather than of each stage's own
-    elasticity  alpha of elastic averaging
     """
 
     weights: dict[int, Weights]
     loss_scale: LossScale | None
     clip_norm: float | None
     clip_whole: bool
-    elasticity: float
 
     def begin(self) -> None:
         """A segment begins: the newest weights are version 0."""
@@ -58,6 +57,7 @@ def trained_state(
     stride = per_epoch / max(len(member.updates(coordinates)), 1)
     factor = learning_rate_factor(rule, per_epoch, num_scheduled(spec, per_epoch), stride)
     kind = STATE_PRECISIONS[spec.state_precision]
+    alpha = 1 / shape.num_pipelines if spec.elasticity is None else spec.elasticity
 
     def made(first: dict[str, Tensor], group: Group | None) -> Weights:
         kept = rounded(first, kind)
@@ -76,18 +76,15 @@ def trained_state(
             masters(first, kind),
             shard,
             MovingAverage(rule.ema) if rule.ema else None,
+            exchange_of(spec.plan.sites, alpha) if shape.num_pipelines > 1 else None,
         )
 
     weights = {
         number: made(stage.weights, replicas.get(number)) for number, stage in modules.items()
     }
-    if shape.num_pipelines > 1:
-        for each in weights.values():
-            each.keep_reference()
     return TrainedState(
         weights,
         LossScale() if spec.precision == "float16" else None,
         rule.clip_norm,
         rule.clip_by == "model",
-        1 / shape.num_pipelines if spec.elasticity is None else spec.elasticity,
     )

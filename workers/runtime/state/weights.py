@@ -11,7 +11,7 @@ from torch import Tensor
 
 from backend.runs.request.learning_rate import RateFactor
 from workers.runtime.messages.gradient_buckets import Buckets
-from workers.runtime.state.averaging import Sum, average
+from workers.runtime.state.exchanges.exchange import Exchange, Peers
 from workers.runtime.state.moving_average import AVERAGE, MovingAverage
 from workers.runtime.state.optimizers import Optimizer
 from workers.runtime.state.shard import Shard, Slice, whole
@@ -31,8 +31,9 @@ class Weights:
     name, updates and averages are made on these, and versions are rounded from them. With a
     `shard` this rank keeps the optimizer's state, the masters and the moving average of its
     `slices` alone, and the replicas, who all hold the sum of the gradients, give each other what
-    they made of theirs. The `moving` average follows the newest version, or the reference of the
-    pipelines.
+    they made of theirs. The `moving` average follows the newest version, or what the pipelines
+    have in common. Of several pipelines, which begin with the same weights, each has its
+    `exchange`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Weights:
         masters: dict[str, Tensor] | None = None,
         shard: Shard | None = None,
         moving: MovingAverage | None = None,
+        exchange: Exchange | None = None,
     ) -> None:
         self._names = tuple(initial)
         self._optimizer, self._rate, self._stash = optimizer, rate, stash
@@ -63,11 +65,21 @@ class Weights:
         self._updates = 0
         self._gradients: list[Tensor] = []
         self._is_own = False
-        self.reference: dict[str, Tensor] | None = None
+        self._exchange = exchange
+        if exchange is not None:
+            exchange.begin(list((masters or initial).values()))
 
-    def keep_reference(self) -> None:
-        """Let the pipelines' reference begin as the newest version."""
-        self.reference = {name: weight.detach().clone() for name, weight in self.exact.items()}
+    @property
+    def exchange_state(self) -> dict[str, dict[str, Tensor]]:
+        """What is kept to exchange by, by kind and name."""
+        state = self._exchange.state if self._exchange else {}
+        return {kind: dict(zip(self._names, each, strict=True)) for kind, each in state.items()}
+
+    def restore_exchange(self, state: dict[str, dict[str, Tensor]]) -> None:
+        """Go on from what `exchange_state` gave; `restore` comes before."""
+        assert self._exchange is not None, "a single pipeline exchanges nothing"
+        named = {kind: [each[n] for n in self._names] for kind, each in state.items()}
+        self._exchange.load_state(named)
 
     @property
     def optimizer_state(self) -> dict[str, list[Tensor]]:
@@ -122,17 +134,19 @@ class Weights:
 
     @property
     def evaluated(self) -> dict[str, Tensor]:
-        """What is evaluated and saved, as the model computes with it: the moving average, else the
-        reference of the pipelines, else the newest version. All replicas call it, while no gradient
-        waits."""
+        """What is evaluated and saved, as the model computes with it: the moving average, else what
+        the pipelines have in common, else the newest version. All replicas call it, while no
+        gradient waits."""
         if self._moving is not None and self._moving.values is not None:
             found = {name: torch.empty_like(weight) for name, weight in self.newest.items()}
             with torch.no_grad():
                 self._put(self._moving.values, found)
             return found
-        if self.reference is None:
+        common = self._exchange.common if self._exchange else None
+        if common is None:
             return self.newest
-        return {name: self.reference[name].to(weight) for name, weight in self.newest.items()}
+        newest = self.newest.items()
+        return {name: own.to(w) for (name, w), own in zip(newest, common, strict=True)}
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -178,16 +192,17 @@ class Weights:
         norms = [torch.linalg.vector_norm(g, dtype=_of_norm(g)) for g in self.gradients]
         return float(sum(float(norm) ** 2 for norm in norms)) / num_backwards**2
 
-    def average(self, alpha: float, add_up: Sum) -> None:
-        """Move the newest version and the reference of the pipelines towards each other."""
-        if self.reference is None:
-            raise AssertionError("the pipelines have no reference yet")
+    def exchange(self, peers: Peers) -> None:
+        """Let the newest version learn from the other pipelines'."""
+        assert self._exchange is not None, "a single pipeline exchanges nothing"
         exact = self.exact
-        average(list(exact.values()), list(self.reference.values()), alpha, add_up)
-        self._follow([each.of(self.reference[each.name]) for each in self.slices])
-        if self.masters is None:
-            return
         with torch.no_grad():
+            self._exchange.exchange(list(exact.values()), self._updates, peers)
+            common = self._exchange.common or list(exact.values())
+            found = dict(zip(self._names, common, strict=True))
+            self._follow([each.of(found[each.name]) for each in self.slices])
+            if self.masters is None:
+                return
             for name, weight in self.newest.items():
                 weight.copy_(exact[name])
             for part, master in zip(self.slices, self.masters, strict=True):
@@ -229,7 +244,7 @@ class Weights:
             own = self.masters or [each.of(named[each.name]) for each in self.slices]
             if own:
                 own = self._optimizer.update(own, gradients, in_place or bool(self.masters), rate)
-            if self.reference is None:
+            if self._exchange is None:
                 self._follow(own)
             if self._shard is None and self.masters is None:
                 new = own

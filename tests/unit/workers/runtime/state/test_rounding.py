@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.optimizer_spec import OptimizerSpec
+from tests.unit.workers.runtime.state.peers import Still
+from workers.runtime.state.exchanges.elastic import Elastic
 from workers.runtime.state.grouped import optimizer_of
 from workers.runtime.state.rounding import RoundedUpdates, masters, rounded
 from workers.runtime.state.weights import Weights
@@ -23,12 +25,15 @@ def first(seed: int) -> dict[str, torch.Tensor]:
     return {name: torch.randn(shape) for name, shape in SHAPES.items()}
 
 
-def held(name: str, optimizer: str, seed: int = 0, **more: float) -> Weights:
+def held(
+    name: str, optimizer: str, seed: int = 0, exchange: Elastic | None = None, **more: float
+) -> Weights:
     """Weights as a rank has them."""
     kind, given_first = STATE_PRECISIONS[name], first(seed)
     rule = partial(optimizer_of, OptimizerSpec(optimizer, 0.05, **more))
     kept = rounded(given_first, kind)
-    return Weights(kept, RoundedUpdates(rule, kind), masters=masters(given_first, kind))
+    rounding = RoundedUpdates(rule, kind)
+    return Weights(kept, rounding, masters=masters(given_first, kind), exchange=exchange)
 
 
 def gradients(weights: Weights, step: int) -> dict[str, torch.Tensor]:
@@ -143,22 +148,22 @@ def test_it_goes_on_from_any_precision(before, name):
 @pytest.mark.parametrize("name", ["bfloat16-masters", "bfloat16"])
 def test_pipelines_are_averaged_as_exactly_as_weights_are_known(name):
     """Two of them, a step apart from a reference between: nothing is lost but by rounding."""
-    one, other = held(name, "sgd"), held(name, "sgd")
-    for each in (one, other):
-        each.keep_reference()
-        assert each.reference["matrix"].dtype == each.exact["matrix"].dtype
+    one = held(name, "sgd", exchange=Elastic(0.5))
+    reference = one.exchange_state["reference"]
+    assert reference["matrix"].dtype == one.exact["matrix"].dtype
     one.add(gradients(one, 0))
     one.step(1, 1, lambda version: False)
     before = {name: weight.detach().clone() for name, weight in one.exact.items()}
-    reference = {name: weight.clone() for name, weight in one.reference.items()}
-    one.average(0.5, lambda tensor: None)  # the other pipeline has not moved
+    begun = {name: weight.clone() for name, weight in reference.items()}
+    one.exchange(Still())
+    reference = one.exchange_state["reference"]
     for name_, exact in one.exact.items():
-        half = (before[name_] - reference[name_]) * 0.5
+        half = (before[name_] - begun[name_]) * 0.5
         assert torch.equal(exact.detach(), before[name_] - half)
-        assert torch.equal(one.reference[name_], reference[name_] + half)
+        assert torch.equal(reference[name_], begun[name_] + half)
         assert torch.equal(one.newest[name_].detach(), exact.detach().to(one.newest[name_].dtype))
         assert one.evaluated[name_].dtype == one.newest[name_].dtype
-        assert torch.equal(one.evaluated[name_], one.reference[name_].to(one.newest[name_].dtype))
+        assert torch.equal(one.evaluated[name_], reference[name_].to(one.newest[name_].dtype))
 
 
 def test_the_norm_of_bfloat16_gradients_has_the_digits_of_float32():

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.optimizer_spec import OptimizerSpec
+from tests.unit.workers.runtime.state.peers import Still
 from workers.runtime.messages.gradient_buckets import Buckets
+from workers.runtime.state.exchanges.elastic import Elastic
 from workers.runtime.state.grouped import optimizer_of
 from workers.runtime.state.moving_average import AVERAGE, MovingAverage
 from workers.runtime.state.rounding import RoundedUpdates, masters, rounded
@@ -68,7 +70,11 @@ def first(seed: int) -> dict[str, torch.Tensor]:
 
 
 def held(
-    name: str, optimizer: str, group: ThreadGroup | None = None, average: float = 0.0
+    name: str,
+    optimizer: str,
+    group: ThreadGroup | None = None,
+    average: float = 0.0,
+    exchange: Elastic | None = None,
 ) -> Weights:
     """Weights as a rank has them, sharded where there is a group."""
     kind, given_first = STATE_PRECISIONS[name], first(0)
@@ -82,6 +88,7 @@ def held(
         masters=masters(given_first, kind),
         shard=Shard(buckets) if buckets else None,
         moving=MovingAverage(average) if average else None,
+        exchange=exchange,
     )
 
 
@@ -155,16 +162,20 @@ def test_each_replica_keeps_its_part_of_the_bytes_and_no_more(name, size):
 @pytest.mark.parametrize("name", ["float32", "bfloat16-masters", "bfloat16"])
 def test_parallel_pipelines_are_averaged_as_without_sharding(name):
     def averaged(weights: Weights) -> Weights:
-        weights.keep_reference()
         train(weights, [False])
-        weights.average(0.5, lambda tensor: None)  # the other pipeline has not moved
+        weights.exchange(Still())
         return train(weights, [False], begin=1)
 
-    alone = averaged(held(name, "adam"))
-    for weights in replicas(3, lambda group: averaged(held(name, "adam", group))):
-        for tensors in ("newest", "reference", "evaluated"):
+    def made(group: ThreadGroup | None = None) -> Weights:
+        return averaged(held(name, "adam", group, exchange=Elastic(0.5)))
+
+    alone = made()
+    for weights in replicas(3, made):
+        for tensors in ("newest", "evaluated"):
             mine, other = getattr(weights, tensors), getattr(alone, tensors)
             assert all(torch.equal(mine[n], other[n]) for n in SHAPES)
+        mine, other = (each.exchange_state["reference"] for each in (weights, alone))
+        assert all(torch.equal(mine[n], other[n]) for n in SHAPES)
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16-masters-state16", "bfloat16-state32"])

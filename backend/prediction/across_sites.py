@@ -1,0 +1,50 @@
+"""Plans for several sites: each runs the plan that was found for one, and they exchange weights."""
+
+from dataclasses import replace
+
+from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.sites import read_sites
+from backend.prediction.durations import PlanDurations
+from backend.prediction.prediction import Prediction
+from backend.prediction.question import Question
+from backend.units import bytes_text, percent_text
+
+
+def in_a_site(question: Question) -> Question:
+    """What is asked of one site. Raises `InvalidInput` where the cluster has none."""
+    return replace(question, cluster=question.cluster.site, sites="")
+
+
+def across(question: Question, found: Prediction) -> Prediction:
+    """What the plan that was found for a site does on every one. Raises as `predict`, and
+    `PlanDoesNotFit` where its pipelines are several already."""
+    plan, sites = found.plan, read_sites(question.sites)
+    if sites is None:
+        return found
+    if plan.num_pipelines > 1:
+        raise PlanDoesNotFit(
+            f"{plan.num_pipelines} parallel pipelines in a site exchange by a rule of their own",
+            "Choose another planner for sites.",
+        )
+    apart = replace(sites, devices=question.cluster.site.num_devices)
+    return question.predict(replace(plan, num_pipelines=question.cluster.num_sites, sites=apart))
+
+
+def sites_reason(plan: Plan, durations: PlanDurations) -> str:
+    """What sites send, and what the prediction assumes, in a sentence; "" where there are none."""
+    exchange, count = durations.exchange, plan.num_pipelines
+    if exchange is None or not plan.is_apart or plan.sites is None:
+        return ""
+    sent = sum(exchange.sent(stage, count) * parts for stage, parts in _replicas(plan))
+    every = sum(durations.reduced_bytes(stage, count) * parts for stage, parts in _replicas(plan))
+    share = percent_text(sent / every, 1) if every else percent_text(0.0)
+    return (
+        f"{count} sites exchange by {plan.sites.words}: each sends {bytes_text(sent)} after an "
+        f"update, on average, {share} of a sum of the gradients. That is counted as if it were "
+        "spread evenly over the updates. What it does to learning is not predicted: where each "
+        "site has samples of other labels, sites may learn much worse."
+    )
+
+
+def _replicas(plan: Plan) -> list[tuple[int, int]]:
+    return [(number, stage.replicas) for number, stage in enumerate(plan.partition.stages)]

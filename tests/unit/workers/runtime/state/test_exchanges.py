@@ -1,0 +1,141 @@
+"""What pipelines exchange: what it conserves, where it stands still, and what it is equal to."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.errors import InvalidInput
+from backend.planning.sites import SITE_RULES, Sites, read_sites
+from tests.unit.workers.runtime.state.peers import Still, exchanged
+from workers.runtime.state.exchanges.catalog import EXCHANGES, exchange_of
+from workers.runtime.state.exchanges.diloco import DiLoCo
+from workers.runtime.state.exchanges.elastic import Elastic
+
+VALUES = st.lists(st.floats(-10, 10), min_size=1, max_size=4)
+
+
+def test_every_rule_that_is_planned_with_computes() -> None:
+    assert EXCHANGES.keys() == SITE_RULES.keys()
+
+
+@pytest.mark.parametrize("name", SITE_RULES)
+def test_what_a_rule_keeps_is_what_is_planned_for(name: str) -> None:
+    rule = exchange_of(Sites(name), 0.5)
+    rule.begin([torch.ones(3), torch.ones(2, 2)])
+    assert len(rule.state) == SITE_RULES[name].copies
+    assert all([each.shape for each in kept] == [(3,), (2, 2)] for kept in rule.state.values())
+    rule.exchange([], 1, Still())  # a stage without weights
+
+
+@pytest.mark.parametrize("name", SITE_RULES)
+def test_pipelines_that_did_not_move_stay_where_they_are(name: str) -> None:
+    rules = [exchange_of(Sites(name, every=1), 1 / 3) for _ in range(3)]
+    weights = [[torch.full((3,), 2.0)] for _ in range(3)]
+    for rule, own in zip(rules, weights, strict=True):
+        rule.begin(own)
+    for update in (1, 2):
+        exchanged(rules, weights, update)
+    assert all(torch.equal(own[0], torch.full((3,), 2.0)) for own in weights)
+
+
+@given(VALUES, st.floats(-10, 10), st.floats(0, 1))
+def test_elastic_averaging_conserves_the_sum_of_all(
+    values: list[float], centre: float, share: float
+) -> None:
+    rules = [Elastic(share / len(values)) for _ in values]
+    for rule in rules:
+        rule.begin([torch.tensor([centre], dtype=torch.float64)])
+    pipelines = [[torch.tensor([value], dtype=torch.float64)] for value in values]
+    exchanged(rules, pipelines, 1)
+    after = float(sum(own[0] for own in pipelines) + rules[0].common[0])
+    assert after == pytest.approx(centre + sum(values), abs=1e-9)
+    assert all(torch.equal(rule.common[0], rules[0].common[0]) for rule in rules)
+
+
+def step(weights: list[torch.Tensor], seed: int, rate: float = 0.1) -> None:
+    """SGD on gradients of a seed."""
+    torch.manual_seed(seed)
+    for weight in weights:
+        weight -= rate * torch.randn(weight.shape, dtype=weight.dtype)
+
+
+@pytest.mark.parametrize("sites", [2, 3])
+def test_diloco_of_every_update_at_a_rate_of_1_is_synchronous_sgd(sites: int) -> None:
+    settings = Sites("diloco", every=1, rate=1.0, momentum=0.0)
+    begun = [torch.ones(4, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)]
+    rules, weights = [], [[w.clone() for w in begun] for _ in range(sites)]
+    for own in weights:
+        rules.append(DiLoCo(settings))
+        rules[-1].begin(own)
+    whole = [weight.clone() for weight in begun]
+    for update in range(1, 6):
+        for place, own in enumerate(weights):
+            step(own, 100 * update + place)
+        exchanged(rules, weights, update)
+        for place in range(sites):  # the mean of the gradients is as many steps of a part
+            step(whole, 100 * update + place, 0.1 / sites)
+        for own in weights:
+            assert all(torch.equal(a, b) for a, b in zip(own, weights[0], strict=True))
+            torch.testing.assert_close(own, whole, rtol=0, atol=1e-12)
+
+
+def test_dilocos_outer_optimizer_is_torchs_nesterov() -> None:
+    rules = [DiLoCo(Sites("diloco", every=2)) for _ in range(2)]
+    weights = [[torch.ones(5, dtype=torch.float64)] for _ in range(2)]
+    outer = torch.nn.Parameter(torch.ones(5, dtype=torch.float64))
+    optimizer = torch.optim.SGD([outer], 0.7, 0.9, nesterov=True)
+    for rule, own in zip(rules, weights, strict=True):
+        rule.begin(own)
+    for update in range(1, 9):
+        for place, own in enumerate(weights):
+            step(own, 10 * update + place)
+        before = [own[0].clone() for own in weights]
+        exchanged(rules, weights, update)
+        if update % 2:
+            assert all(torch.equal(a, b[0]) for a, b in zip(before, weights, strict=True))
+            continue
+        outer.grad = outer.detach() - (before[0] + before[1]) / 2
+        optimizer.step()
+        torch.testing.assert_close(weights[0][0], outer.detach(), rtol=0, atol=1e-12)
+
+
+def test_diloco_goes_on_from_what_it_kept_to_the_last_bit() -> None:
+    alone, other = DiLoCo(Sites("diloco", every=1)), DiLoCo(Sites("diloco", every=1))
+    mine, theirs = [torch.ones(3)], [torch.ones(3)]
+    alone.begin(mine)
+    for update in (1, 2):
+        step(mine, update)
+        alone.exchange(mine, update, Still())
+    other.begin(theirs)
+    other.load_state({kind: [t.clone() for t in kept] for kind, kept in alone.state.items()})
+    theirs = [weight.clone() for weight in mine]
+    for own, rule in ((mine, alone), (theirs, other)):
+        step(own, 3)
+        rule.exchange(own, 3, Still())
+    assert torch.equal(mine[0], theirs[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gossip", "no rule between sites"),
+        ("diloco:steps=3", "has no setting 'steps'"),
+        ("diloco:every=often", "has no number"),
+        ("diloco:every=0", "every 0 updates"),
+        ("diloco:rate=0", "not above 0"),
+        ("diloco:rate=nan", "not above 0"),
+        ("diloco:momentum=1", "not in 0 up to 1"),
+        ("elastic:every=3", "has no setting"),
+    ],
+)
+def test_what_no_rule_has_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read_sites(text)
+
+
+@given(st.integers(1, 1000), st.floats(0.1, 2), st.floats(0, 0.99))
+def test_a_rule_is_read_as_it_is_written(every: int, rate: float, momentum: float) -> None:
+    found = Sites("diloco", every, round(rate, 6), round(momentum, 6))
+    assert read_sites(found.words) == found
+    assert read_sites("") is None
