@@ -126,11 +126,7 @@ def options(
         ),
     ] = PLAIN,
     sites: Annotated[
-        str,
-        typer.Option(
-            help="A pipeline at each site of the cluster, which exchange weights by this rule: "
-            f"{', '.join(SITE_RULES)}, with its settings (diloco:every=100,rate=0.7)."
-        ),
+        str, typer.Option(help=f"Rule between sites ({', '.join(SITE_RULES)}): diloco:every=100.")
     ] = "",
     target: Annotated[
         str,
@@ -279,7 +275,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "advance": plan.advance,
         "run_ahead": plan.run_ahead,
         "codecs": list(plan.codecs),
-        "sites": plan.sites.words if plan.sites else "",
+        "sites": chosen["sites"],
         "chunks": plan.partition.chunks,
         "placement": plan.partition.placement,
         "order": chosen["partition"]["order"],

@@ -41,16 +41,15 @@ class Shape:
     placement         which of the stages a pipeline rank holds (`chunk_placement`)
     advance           forwards that AFP runs ahead of 1F1B per later pipeline rank (AvgPipe's
                       figures show 1); other schedules ignore it
-    num_pipelines     whole pipelines, of whose ranks (processes) those with equal coordinates share
-                      a device (AvgPipe), unless the pipelines are `apart`
+    num_pipelines     whole pipelines, whose ranks (processes) with equal coordinates share a device
+                      (AvgPipe), unless they are `apart`
     recompute         whether forwards keep their inputs alone and run once more before the backward
     run_ahead         further microbatches in flight per hop under a schedule that never drains:
                       0 is 1F1B's warm-up
     one_way           stages to which no gradient comes back, so that their backwards wait for
                       nothing: nothing up to them is trained, and they do nothing, or the schedule
                       gives each a loss of its own (`Schedule.local`)
-    shares            per pipeline rank the microbatches of a round that each replica takes, () =
-                      one each (`backend.pipeline.shares`)
+    shares            per pipeline rank the microbatches of a round of each replica, () = one each
 
     Batch b belongs to pipeline b mod num_pipelines. Within a pipeline, microbatch k goes to
     replica k mod r of every pipeline rank, there and back (PipeDream, section 3.2), or as shares

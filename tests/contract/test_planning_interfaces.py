@@ -268,6 +268,7 @@ OF_PLAN = (
     "advance",
     "run_ahead",
     "codecs",
+    "sites",
 )
 
 

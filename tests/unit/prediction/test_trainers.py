@@ -235,7 +235,7 @@ def test_torch_is_told_modules_before_or_behind_which_it_splits():
         ("torch", a_plan(copied([9], 2)), "one stage: there is no pipeline"),
         ("megatron", a_plan(THREE, "gpipe"), "1F1B or interleaved 1F1B, not by 'gpipe'"),
         ("deepspeed", a_plan(CHUNKED, "interleaved"), "one schedule, 1F1B with a flush"),
-        ("torch", a_plan(THREE, num_pipelines=2), "2 parallel pipelines share devices"),
+        ("torch", a_plan(THREE, num_pipelines=2), "2 parallel pipelines have weights of their own"),
         ("deepspeed", a_plan(copied([5, 9], 2), batch=5), "5 microbatches are not shared evenly"),
     ],
 )
