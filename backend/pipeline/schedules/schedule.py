@@ -120,8 +120,9 @@ class Schedule:
     @property
     def averages(self) -> bool:
         """Whether several parallel pipelines can exchange what they learned after each update:
-        not where an update changes weights under forwards that still wait for their backward."""
-        return self.consistent
+        not where an update changes weights under forwards that still wait for their backward. Of
+        stages with losses of their own nobody has tried it."""
+        return self.consistent and not self.local
 
     @property
     def recomputation_frees(self) -> bool:
@@ -205,8 +206,8 @@ class Schedule:
             )
         if shape.num_pipelines > 1 and not self.averages:
             raise InvalidInput(
-                f"schedule {self.name!r} changes weights under forwards that still wait, and "
-                f"{shape.num_pipelines} pipelines exchange theirs after every update",
+                f"schedule {self.name!r} has no updates after which {shape.num_pipelines} "
+                "pipelines could exchange their weights",
                 advice="Use one pipeline, or a schedule that keeps versions, such as 'pipedream'.",
             )
         self.check_run_ahead(shape.run_ahead)
