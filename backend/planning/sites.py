@@ -43,6 +43,13 @@ SITE_RULES = {
         ("every", "rate", "momentum"),
         2,
     ),
+    "gaia": SiteRule(
+        "Gaia's significance filter",
+        "Hsieh et al., NSDI 2017",
+        "of each weight a site sends what it learned once that is significant beside the weight",
+        ("threshold", "full"),
+        2,
+    ),
 }
 """Every rule by name. Adding one is a line here and one in `workers.runtime.state.exchanges`."""
 
@@ -55,6 +62,9 @@ class Sites:
     every     updates of a stage from one exchange to the next (DiLoCo's H)
     rate      of the outer optimizer, and
     momentum  its Nesterov momentum (DiLoCo: 0.7 and 0.9)
+    threshold  of Gaia: the share of a weight from which on what was learned is sent, at the first
+              update; it falls as one over the root of the updates
+    full      every so many updates all that is held back is sent; 0 = never
     devices   from the first device of a site to that of the next one; 0 = all on the same
     """
 
@@ -62,6 +72,8 @@ class Sites:
     every: int = 20
     rate: float = 0.7
     momentum: float = 0.9
+    threshold: float = 0.01
+    full: int = 0
     devices: int = 0
 
     @property
@@ -94,6 +106,12 @@ class Sites:
             raise InvalidInput(f"an outer rate of {self.rate:g} is not above 0", "Try 0.7.")
         if "momentum" in settings and not 0 <= self.momentum < 1:
             raise InvalidInput(f"outer momentum {self.momentum:g} is not in 0 up to 1", "Try 0.9.")
+        if "threshold" in settings and not self.threshold >= 0:
+            raise InvalidInput(f"a threshold of {self.threshold:g} is below 0", "Try 0.01.")
+        if not 0 <= self.full <= MOST_EVERY:
+            raise InvalidInput(
+                f"sites that send all every {self.full} updates", f"Give 0 (never) to {MOST_EVERY}."
+            )
         if self.devices < 0:
             raise InvalidInput(f"a site of {self.devices} devices", "Give 0 or more.")
 

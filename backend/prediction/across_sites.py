@@ -38,9 +38,10 @@ def sites_reason(plan: Plan, durations: PlanDurations) -> str:
     sent = sum(exchange.sent(stage, count) * parts for stage, parts in _replicas(plan))
     every = sum(durations.reduced_bytes(stage, count) * parts for stage, parts in _replicas(plan))
     share = percent_text(sent / every, 1) if every else percent_text(0.0)
+    most = "at most " * exchange.is_bound
     return (
-        f"{count} sites exchange by {plan.sites.words}: each sends {bytes_text(sent)} after an "
-        f"update, on average, {share} of a sum of the gradients. That is counted as if it were "
+        f"{count} sites exchange by {plan.sites.words}: each sends {most}{bytes_text(sent)} after "
+        f"an update, on average, {share} of a sum of the gradients. That is counted as if it were "
         "spread evenly over the updates. What it does to learning is not predicted: where each "
         "site has samples of other labels, sites may learn much worse."
     )

@@ -13,7 +13,8 @@ from backend.profiles.state_precision import state_precision_named
 class SiteExchange:
     """`stage_bytes` are those of a stage's weights in the finest precision that the state has: a
     sum of them goes round the sites, every so many updates. An update counts with its share of one
-    (ours: the rank waits for the whole sum at once, and between two not at all)."""
+    (ours: the rank waits for the whole sum at once, and between two not at all). Of a filter what
+    it sends is not known: all of it counts, from each site to every other (an upper bound)."""
 
     sites: Sites
     stage_bytes: tuple[float, ...]
@@ -34,10 +35,18 @@ class SiteExchange:
         where all are on the same devices."""
         if not self.sites.devices:
             return 0.0
+        if self.is_bound:
+            return (members - 1) * self.stage_bytes[stage]
         return 2 * (members - 1) / members * self.stage_bytes[stage] / self.sites.period
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether less may be sent than is counted."""
+        return "threshold" in self.sites.kind.settings
 
     def seconds(self, stage: int, passing: float, over: RingLinks) -> float:
         """Those of an exchange that passes over the weights in `passing` seconds, after an
         update."""
-        sent = over.seconds(self.stage_bytes[stage]) if self.sites.devices else 0.0
+        num_bytes = self.stage_bytes[stage] * (over.members / 2 if self.is_bound else 1)
+        sent = over.seconds(num_bytes) if self.sites.devices else 0.0
         return (passing + sent) / self.sites.period

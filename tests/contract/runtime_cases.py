@@ -361,6 +361,9 @@ def _further() -> Iterator[Case]:
     yield Case("tied", "2bw", "adam", (1, 1), **diloco, extra="average")
     yield Case("noisy", "zb-h1", "sgd", (2,), **diloco, sharded=True)
     yield Case("chain", "gpipe", "sgd", (1,), num_pipelines=3, between="elastic")
+    gaia = {"num_pipelines": 2, "between": "gaia:threshold=0.05"}
+    yield Case("chain", "1f1b-flush", "momentum", (1, 1), **gaia)
+    yield Case("residual", "pipedream", "adam", (1, 1), **gaia)
     for codec in CODECS:
         yield Case("noisy", "1f1b-flush", "momentum", (1, 1), codec=codec, last="keep")
         yield Case("chain", "pipedream", "adam", (1, 2, 1), codec=codec)

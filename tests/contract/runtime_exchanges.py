@@ -13,7 +13,10 @@ class Between:
     def __init__(self, case, centre: Weights) -> None:
         self.case, self.centre = case, centre
         self.updates = [0] * case.num_stages
-        self.outer = {}
+        self.outer, self.held = {}, []
+        if case.sites and case.sites.rule == "gaia":
+            zeros = {name: torch.zeros_like(weight) for name, weight in centre.items()}
+            self.held = [dict(zeros) for _ in range(case.num_pipelines)]
         if case.sites and case.sites.rule == "diloco":
             for name, weight in centre.items():
                 self.outer[name] = torch.optim.SGD(
@@ -29,7 +32,9 @@ class Between:
             if pipelines[0].updates[stage] == before:
                 continue
             self.updates[stage] += 1
-            for name in pipelines[0].parameters[stage]:
+            if self.held:
+                self._significant(pipelines, stage)
+            for name in () if self.held else pipelines[0].parameters[stage]:
                 self._exchange(pipelines, name, self.updates[stage])
             for pipeline in pipelines:
                 pipeline.versions[stage][-1] = pipeline.copy(stage)
@@ -57,6 +62,30 @@ class Between:
         self.centre[name] = parameter.detach().clone()
         return [self.centre[name]] * len(own)
 
+    def _significant(self, pipelines, stage: int) -> None:
+        """Gaia: each site's own, then what all send."""
+        names, sent = list(pipelines[0].parameters[stage]), []
+        bound = self.case.sites.threshold / self.updates[stage] ** 0.5
+        for pipeline, held in zip(pipelines, self.held, strict=True):
+            for name in names:
+                moved = pipeline.averaged(name) - self.centre[name] - held[name]
+                held[name] = held[name] + moved / len(pipelines)
+            masks = {n: held[n].abs() > bound * (self.centre[n] + held[n]).abs() for n in names}
+            numbers = sum(mask.numel() for mask in masks.values())
+            size = held[names[0]].element_size()
+            if sum(int(mask.sum()) for mask in masks.values()) * (4 + size) >= numbers * size:
+                masks = {name: torch.ones_like(mask) for name, mask in masks.items()}
+            sent.append({name: held[name] * masks[name] for name in names})
+            for name in names:
+                held[name] = held[name] * ~masks[name]
+        for name in names:
+            for each in sent:
+                self.centre[name] = self.centre[name] + each[name]
+            for pipeline, held in zip(pipelines, self.held, strict=True):
+                pipeline.parameter(name).data.copy_(self.centre[name] + held[name])
+
     def evaluated(self, pipelines) -> Weights:
         """What is saved."""
+        if self.held:
+            return {name: pipelines[0].parameter(name) for name in self.centre}
         return self.centre

@@ -55,6 +55,14 @@ def test_the_bytes_between_sites_are_those_of_a_sum_every_so_many_updates(every:
     assert any(f"every={every}" in reason for reason in found.reasons)
 
 
+def test_what_a_filter_sends_is_bounded_from_above() -> None:
+    (found,) = rank(asked("gaia:threshold=0.05"))
+    (alone,) = rank(replace(asked(""), cluster=Cluster((INSIDE,), Device("cpu", 1e9))))
+    more = found.prediction.sent_bytes - alone.prediction.sent_bytes
+    assert more == pytest.approx(3 * 2 * WEIGHTS / 3)  # to two others, in a third of the updates
+    assert any("at most" in reason for reason in found.reasons if "sites" in reason)
+
+
 def test_rare_exchanges_cost_less_time_over_slow_links() -> None:
     often, rarely = (rank(asked(f"diloco:every={n}"))[0].prediction for n in (1, 100))
     assert often.samples_per_second < rarely.samples_per_second

@@ -158,9 +158,9 @@ class Group:
         begun = self.timing.begin(self.ranks, flat.nbytes, start, 1) if self.timing else start()
         begun.wait()
 
-    def broadcast(self, tensor: Tensor) -> None:
-        """Give the tensor of the group's first rank to all."""
-        dist.broadcast(tensor, src=self.ranks[0], group=self.handle)
+    def broadcast(self, tensor: Tensor, place: int = 0) -> None:
+        """Give the tensor of the group's rank at `place` to all."""
+        dist.broadcast(tensor, src=self.ranks[place], group=self.handle)
 
 
 def join() -> World:

@@ -15,6 +15,16 @@ class Peers(Protocol):
     def sum(self, tensor: Tensor) -> None:
         """Put the sum over the pipelines in the tensor's place."""
 
+    def gathered(self, value: int) -> list[int]:
+        """Every pipeline's value, in the order of `ranks`."""
+
+    def broadcast(self, tensor: Tensor, place: int = 0) -> None:
+        """Put the tensor of the pipeline at `place` in `ranks` in the place of everybody's."""
+
+    @property
+    def place(self) -> int:
+        """Of this rank in `ranks`."""
+
 
 class Exchange(Protocol):
     """The rule of one stage, whose weights are always given in the same order.

@@ -11,6 +11,7 @@ from tests.unit.workers.runtime.state.peers import Still, exchanged
 from workers.runtime.state.exchanges.catalog import EXCHANGES, exchange_of
 from workers.runtime.state.exchanges.diloco import DiLoCo
 from workers.runtime.state.exchanges.elastic import Elastic
+from workers.runtime.state.exchanges.gaia import Gaia
 
 VALUES = st.lists(st.floats(-10, 10), min_size=1, max_size=4)
 
@@ -100,8 +101,9 @@ def test_dilocos_outer_optimizer_is_torchs_nesterov() -> None:
         torch.testing.assert_close(weights[0][0], outer.detach(), rtol=0, atol=1e-12)
 
 
-def test_diloco_goes_on_from_what_it_kept_to_the_last_bit() -> None:
-    alone, other = DiLoCo(Sites("diloco", every=1)), DiLoCo(Sites("diloco", every=1))
+@pytest.mark.parametrize("name", SITE_RULES)
+def test_a_rule_goes_on_from_what_it_kept_to_the_last_bit(name: str) -> None:
+    alone, other = (exchange_of(Sites(name, every=1), 0.5) for _ in range(2))
     mine, theirs = [torch.ones(3)], [torch.ones(3)]
     alone.begin(mine)
     for update in (1, 2):
@@ -116,6 +118,86 @@ def test_diloco_goes_on_from_what_it_kept_to_the_last_bit() -> None:
     assert torch.equal(mine[0], theirs[0])
 
 
+def gaia(sites: int, begun: list[torch.Tensor], **settings: float):
+    """As many rules with weights, which begin with the same."""
+    rules = [Gaia(Sites("gaia", **settings)) for _ in range(sites)]
+    for rule in rules:
+        rule.begin(begun)
+    return rules, [[weight.clone() for weight in begun] for _ in rules]
+
+
+@pytest.mark.parametrize("sites", [2, 3])
+def test_gaia_with_a_threshold_of_0_is_synchronous_sgd(sites: int) -> None:
+    begun = [torch.ones(4, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)]
+    rules, weights = gaia(sites, begun, threshold=0.0)
+    whole = [weight.clone() for weight in begun]
+    for update in range(1, 6):
+        for place, own in enumerate(weights):
+            step(own, 100 * update + place)
+        exchanged(rules, weights, update)
+        for place in range(sites):
+            step(whole, 100 * update + place, 0.1 / sites)
+        for own in weights:
+            assert all(torch.equal(a, b) for a, b in zip(own, weights[0], strict=True))
+            torch.testing.assert_close(own, whole, rtol=0, atol=1e-12)
+
+
+def test_gaia_with_an_infinite_threshold_sends_nothing() -> None:
+    rules, weights = gaia(2, [torch.ones(4, dtype=torch.float64)], threshold=float("inf"))
+    alone = torch.ones(4, dtype=torch.float64)
+    for update in range(1, 6):
+        for place, own in enumerate(weights):
+            step(own, 10 * update + place)
+        step([alone], 10 * update, 0.1 / 2)
+        assert exchanged(rules, weights, update) == [0, 0]
+    torch.testing.assert_close(weights[0][0], alone, rtol=0, atol=1e-12)
+
+
+WHOLE = st.lists(st.lists(st.integers(-8, 8), min_size=40, max_size=40), min_size=1, max_size=4)
+
+
+@given(WHOLE, WHOLE, st.sampled_from([0.01, 0.2, 1.0, 3.0]), st.sampled_from([0, 2]))
+def test_sites_of_gaia_differ_by_what_they_hold_back(
+    one: list[list[int]], other: list[list[int]], threshold: float, full: int
+) -> None:
+    """Element by element, without rounding: updates are even numbers, of which a half counts."""
+    begun = [torch.full((5, 8), 16.0)]
+    rules, weights = gaia(2, begun, threshold=threshold, full=full)
+    learned = torch.zeros(5, 8)
+    for update, moves in enumerate(zip(one, other, strict=False), start=1):
+        for own, move in zip(weights, moves, strict=True):
+            own[0] += 2 * torch.tensor(move, dtype=torch.float32).view(5, 8)
+            learned += torch.tensor(move, dtype=torch.float32).view(5, 8)
+        before = [rule.state["held_back"][0].clone() for rule in rules]
+        sent = exchanged(rules, weights, update)
+        held = [rule.state["held_back"][0] for rule in rules]
+        assert torch.equal(weights[0][0] - weights[1][0], held[0] - held[1])
+        common = [rule.state["reference"][0] for rule in rules]
+        assert torch.equal(common[0], common[1])
+        assert torch.equal(common[0] + held[0] + held[1], begun[0] + learned)  # nothing is lost
+        for place, move in enumerate(moves):
+            changed = before[place] + torch.tensor(move, dtype=torch.float32).view(5, 8)
+            gone = held[place] != changed
+            assert torch.equal(held[place][gone], torch.zeros(int(gone.sum())))
+            assert sent[place] in (int((changed != 0)[gone].sum()) * 8, 40 * 4)
+        if full and update % full == 0:
+            assert not held[0].any()
+            assert not held[1].any()
+
+
+def test_gaia_promises_that_what_is_held_back_is_small() -> None:
+    rules, weights = gaia(2, [torch.rand(500, dtype=torch.float64) + 0.5], threshold=0.05)
+    for update in range(1, 5):
+        for place, own in enumerate(weights):
+            step(own, 10 * update + place)
+        sent = exchanged(rules, weights, update)
+        assert all(0 < each < 500 * 8 for each in sent)
+        for rule in rules:
+            held, common = (rule.state[kind][0] for kind in ("held_back", "reference"))
+            assert held.any()
+            assert float(held.abs().max()) <= 0.05 / update**0.5 * float(common.abs().max() + 1)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -127,6 +209,9 @@ def test_diloco_goes_on_from_what_it_kept_to_the_last_bit() -> None:
         ("diloco:rate=nan", "not above 0"),
         ("diloco:momentum=1", "not in 0 up to 1"),
         ("elastic:every=3", "has no setting"),
+        ("gaia:threshold=-1", "is below 0"),
+        ("gaia:threshold=nan", "is below 0"),
+        ("gaia:full=-1", "all every -1 updates"),
     ],
 )
 def test_what_no_rule_has_is_refused(text: str, message: str) -> None:
