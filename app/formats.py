@@ -6,11 +6,13 @@ from functools import wraps
 from math import isfinite
 from typing import Concatenate, ParamSpec
 
-from backend.runs.events import SENT, SENT_PLAIN
+from backend.runs.events import SENT, SENT_PLAIN, SITES_SENT, SITES_SUMS
 from backend.units import duration_text, joules_text
 
 SPACE = "\u00a0"  # a number and its unit stay on one line
 NOTHING = "—"
+BYTES = (SENT, SENT_PLAIN, SITES_SENT, SITES_SUMS)
+"""Metrics of runs that are bytes."""
 P = ParamSpec("P")
 
 
@@ -211,4 +213,4 @@ def plain(text: str) -> str:
 
 def metric_value(name: str, value: float | None) -> str:
     """A value of a run's metric: bytes as sizes, others as numbers."""
-    return size(value) if name in (SENT, SENT_PLAIN) else number(value)
+    return size(value) if name in BYTES else number(value)

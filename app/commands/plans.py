@@ -21,12 +21,12 @@ from backend.cluster.fewer import machines
 from backend.comparison.pareto import pareto as pareto_of
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
+from backend.prediction.across_sites import planned_first
 from backend.prediction.answer import Answer, cut_by_hand
 from backend.prediction.answer import compare as compared
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.relaxed import Relaxed, relaxed, without_limits
-from backend.prediction.search import first_found
 from backend.prediction.watch import UNWATCHED, Watch
 from backend.prediction.without_work import idle_words, with_all_devices
 
@@ -129,7 +129,7 @@ def _relaxed(question: Question, found: Answer) -> Iterator[Relaxed]:
     once."""
     for freed in without_limits(question, found.prediction):
         with suppress(StageflowError):
-            free = first_found(freed, UNWATCHED)
+            free = planned_first(freed, UNWATCHED)
             if less := relaxed(freed, free, found.prediction):
                 yield less
 

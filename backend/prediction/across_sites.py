@@ -4,15 +4,32 @@ from dataclasses import replace
 
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.sites import read_sites
+from backend.planning.work import SearchWork
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
+from backend.prediction.search import first_found, search
+from backend.prediction.watch import Watch
 from backend.units import bytes_text, percent_text
 
 
 def in_a_site(question: Question) -> Question:
     """What is asked of one site. Raises `InvalidInput` where the cluster has none."""
     return replace(question, cluster=question.cluster.site, sites="")
+
+
+def planned(name: str, question: Question, watch: Watch, work: SearchWork) -> Prediction:
+    """What `search` says; where sites are asked for, the plan of one on each."""
+    if not question.sites:
+        return search(name, question, watch, work)
+    return across(question, search(name, in_a_site(question), watch, work))
+
+
+def planned_first(question: Question, watch: Watch) -> Prediction:
+    """What `first_found` says, likewise."""
+    if not question.sites:
+        return first_found(question, watch)
+    return across(question, first_found(in_a_site(question), watch))
 
 
 def across(question: Question, found: Prediction) -> Prediction:

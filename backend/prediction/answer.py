@@ -14,7 +14,7 @@ from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
-from backend.prediction.across_sites import across, in_a_site
+from backend.prediction.across_sites import across, in_a_site, planned, planned_first
 from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
@@ -22,7 +22,6 @@ from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.reasons import reasons
 from backend.prediction.same_updates import samples_per_update
-from backend.prediction.search import first_found, search
 from backend.prediction.watch import UNWATCHED, Watch
 from backend.units import percent_text
 
@@ -151,7 +150,7 @@ def refined(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
     end. Of a planner's replies the last one holds."""
     if question.planner == "best":
         with suppress(StageflowError):
-            first = judge(question, first_found(question, watch))
+            first = judge(question, planned_first(question, watch))
             yield Reply("best", first.prediction.plan.schedule, first)
     yield from replies(question, watch)
 
@@ -229,7 +228,7 @@ def _asked(question: Question) -> tuple[str, ...]:
 
 def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> Answer:
     start = time.process_time()
-    prediction = search(name, question, watch, work)
+    prediction = planned(name, question, watch, work)
     found = judge(question, prediction, time.process_time() - start)
     return replace(found, is_short=work.is_short, stopped=work.stopped)
 

@@ -10,7 +10,6 @@ from backend.pipeline.schedules.catalog import training_schedules
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
-from backend.prediction.across_sites import across, in_a_site
 from backend.prediction.best import best
 from backend.prediction.best_first import Found, better, fastest
 from backend.prediction.candidates import (
@@ -37,12 +36,10 @@ def search(
     name: str, question: Question, watch: Watch = UNWATCHED, work: SearchWork | None = None
 ) -> Prediction:
     """The plan of the planner `name` with what it will do, of the sizes of update that the question
-    admits the faster one; where sites are asked for, that of each. What the `work` (by default the
-    question's) does not suffice for is left out. Raises `PlanDoesNotFit`, `InvalidInput` where the
-    planner cannot use the schedule, `WorkSpent` and `PlanningStopped`."""
+    admits the faster one. What the `work` (by default the question's) does not suffice for is left
+    out. Raises `PlanDoesNotFit`, `InvalidInput` where the planner cannot use the schedule,
+    `WorkSpent` and `PlanningStopped`."""
     work = work or question.work(name, watch.check)
-    if question.sites:
-        return across(question, search(name, in_a_site(question), watch, work))
     if name == "best":
         _ask_others(question, watch)
         spent = sum(done for other, done in question.spent.items() if other != name)
@@ -80,8 +77,6 @@ def _ask_others(question: Question, watch: Watch) -> None:
 def first_found(question: Question, watch: Watch) -> Prediction:
     """For who waits for `best`: the fastest of the other planners' own plans, at `AT_ONCE` of
     work and no search. Raises as `search`."""
-    if question.sites:
-        return across(question, first_found(in_a_site(question), watch))
     sized, work = question.sizes[0], SearchWork(AT_ONCE, watch.check)
     plans = (replace(plan, planner="best") for plan in own_plans(sized))
     admitted = filter(sized.admits, plans)

@@ -86,6 +86,10 @@ SENT, SENT_PLAIN = "bytes between stages", "plain bytes between stages"
 """Metrics of a run whose messages are coded, an epoch each: what all ranks have sent to other
 stages in training, before headers, and what it would have been without codecs."""
 
+SITES_SENT, SITES_SUMS = "bytes between sites", "bytes of sums between sites"
+"""Metrics of a run on several sites, an epoch each: what all ranks have sent to other sites, before
+headers, and what sums of the gradients after every update would have been."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metrics:

@@ -96,7 +96,7 @@ class _TrainingRun:
         self.stopping = Stopping(spec, job, world, say)
         self.done, self.first = job.epoch, 0
         self.ended: tuple[int, int] | None = None
-        self.sent = SentBytes()
+        self.sent, self.exchanged = SentBytes(), SentBytes()
         if job.checkpoint:
             checkpoint = Path(job.checkpoint)
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
@@ -157,12 +157,17 @@ class _TrainingRun:
         return None
 
     def _tell_sent(self, losses: Losses, done: int) -> None:
-        """What the training of an epoch sent between stages, where it is coded; every rank calls
-        it."""
+        """What the training of an epoch sent between stages, where it is coded, and between sites;
+        every rank calls it."""
         if self.spec.plan.codecs:
             coded, plain = self.rank.world.total([self.sent.coded, self.sent.plain])
             losses.sent(coded, plain, done)
             self.sent = SentBytes()
+        if self.spec.plan.is_apart:
+            found = sum((w.exchanged for w in self.rank.state.weights.values()), SentBytes())
+            new, self.exchanged = found - self.exchanged, found
+            sent, sums = self.rank.world.total([new.coded, new.plain])
+            losses.between_sites(sent, sums, done)
 
     def _program(self, shape: Shape, rank: int) -> RankProgram:
         return training_program(self.spec.plan.schedule, shape, rank)

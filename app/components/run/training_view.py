@@ -25,6 +25,8 @@ from backend.runs.events import (
     PERPLEXITY,
     SENT,
     SENT_PLAIN,
+    SITES_SENT,
+    SITES_SUMS,
     of_stage,
     stage_of,
 )
@@ -36,7 +38,12 @@ POINTS = 500  # of one curve
 COMMON = (LOSS, "throughput", SENT, SENT_PLAIN)
 OF_HEADS = (LOSS, HELD_OUT_LOSS, ACCURACY)
 LAST = "last stage"
-HELD_OUT, OWN = "held out, at each evaluation", "of the model definition"
+OWN = "of the model definition"
+CAPTIONS = {
+    PERPLEXITY: "held out, at each evaluation",
+    SITES_SENT: "of all ranks, in each epoch",
+    SITES_SUMS: "that sums of gradients would be, in each epoch",
+}
 
 
 def training_view(run: Run) -> None:
@@ -106,7 +113,7 @@ def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int
             st.caption(_first_evaluation(spec))
     for name in names:
         if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS) and stage_of(name) not in heads:
-            with card(plain(name[:1].upper() + name[1:]), HELD_OUT if name == PERPLEXITY else OWN):
+            with card(plain(name[:1].upper() + name[1:]), CAPTIONS.get(name, OWN)):
                 _curve(run_id, name)
 
 

@@ -9,9 +9,12 @@ import torch
 from safetensors.torch import load_file
 
 from backend.codec import from_json, to_json
+from backend.planning.sites import Sites
 from backend.runs.events import (
     HELD_OUT_LOSS,
     PERPLEXITY,
+    SITES_SENT,
+    SITES_SUMS,
     Finished,
     Metrics,
     RankError,
@@ -225,3 +228,18 @@ def test_the_best_evaluation_is_kept_as_a_checkpoint(
     with torch.no_grad():
         total, count = definition.metrics(trained(part.all_inputs), part.all_targets)["f1"]
     assert float(total) / float(count) == better[-1][1]
+
+
+def test_bytes_between_sites_are_told_beside_those_of_sums(
+    write_job, train_spec, ended, tmp_path: Path
+) -> None:
+    spec = train_spec(0, 4, schedule="1f1b-flush", batch=2, epochs=1)
+    sites = Sites("diloco", every=4, devices=1)
+    plan = replace(spec.plan, num_pipelines=2, sites=sites)
+    codes, found, text = ended(write_job(DEFINITION, replace(spec, plan=plan)), 2)
+    assert codes == [0, 0], text
+    weights = sum(tensor.nbytes for tensor in load_file(tmp_path / "model.safetensors").values())
+    updates = len(points(found, "loss"))
+    assert updates >= 4
+    assert points(found, SITES_SENT)[0][1] == 2 * weights * (updates // 4)
+    assert points(found, SITES_SUMS)[0][1] == 2 * weights * updates

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from functools import partial
 
 from backend.pipeline.shape import Shape
-from backend.runs.events import LOSS, SENT, SENT_PLAIN, Event, Metrics, Progress
+from backend.runs.events import (
+    LOSS,
+    SENT,
+    SENT_PLAIN,
+    SITES_SENT,
+    SITES_SUMS,
+    Event,
+    Metrics,
+    Progress,
+)
 from backend.units import bytes_text
 from workers.runtime.reports.reporter import Reporter
 
@@ -96,6 +105,14 @@ class Losses:
         self._tell_one(SENT_PLAIN, plain_bytes, done)
         self._log(
             f"{bytes_text(num_bytes)} sent between stages, {bytes_text(plain_bytes)} without codecs"
+        )
+
+    def between_sites(self, num_bytes: float, sums: float, done: int) -> None:
+        """Print what went between sites likewise."""
+        self._tell_one(SITES_SENT, num_bytes, done)
+        self._tell_one(SITES_SUMS, sums, done)
+        self._log(
+            f"{bytes_text(num_bytes)} sent between sites, {bytes_text(sums)} as sums of gradients"
         )
 
     def _log(self, text: str) -> None:

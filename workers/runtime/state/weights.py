@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from backend.runs.request.learning_rate import RateFactor
+from workers.runtime.messages.coding import SentBytes
 from workers.runtime.messages.gradient_buckets import Buckets
-from workers.runtime.state.exchanges.exchange import Exchange, Peers
+from workers.runtime.state.exchanges.exchange import Exchange, Peers, summed_bytes
 from workers.runtime.state.moving_average import AVERAGE, MovingAverage
 from workers.runtime.state.optimizers import Optimizer
 from workers.runtime.state.shard import Shard, Slice, whole
@@ -65,7 +66,7 @@ class Weights:
         self._updates = 0
         self._gradients: list[Tensor] = []
         self._is_own = False
-        self._exchange = exchange
+        self._exchange, self._exchanged = exchange, SentBytes()
         if exchange is not None:
             exchange.begin(list((masters or initial).values()))
 
@@ -74,6 +75,12 @@ class Weights:
         """What is kept to exchange by, by kind and name."""
         state = self._exchange.state if self._exchange else {}
         return {kind: dict(zip(self._names, each, strict=True)) for kind, each in state.items()}
+
+    @property
+    def exchanged(self) -> SentBytes:
+        """Bytes that this rank has sent to other pipelines, beside those of sums of its gradients
+        after every update."""
+        return self._exchanged
 
     def restore_exchange(self, state: dict[str, dict[str, Tensor]]) -> None:
         """Go on from what `exchange_state` gave; `restore` comes before."""
@@ -198,6 +205,8 @@ class Weights:
         exact = self.exact
         with torch.no_grad():
             self._exchange.exchange(list(exact.values()), self._updates, peers)
+            plain = summed_bytes(list(self.newest.values()), len(peers.ranks))
+            self._exchanged = SentBytes(self._exchange.sent, self._exchanged.plain + plain)
             common = self._exchange.common or list(exact.values())
             found = dict(zip(self._names, common, strict=True))
             self._follow([each.of(found[each.name]) for each in self.slices])

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from backend.planning.sites import Sites
 from workers.runtime.state.exchanges.elastic import REFERENCE
-from workers.runtime.state.exchanges.exchange import Peers
+from workers.runtime.state.exchanges.exchange import Peers, summed_bytes
 
 VELOCITY = "outer_velocity"
 
@@ -27,6 +27,7 @@ class DiLoCo:
         self._sites = sites
         self._reference: list[Tensor] = []
         self._velocity: list[Tensor] = []
+        self.sent = 0
 
     @property
     def state(self) -> dict[str, list[Tensor]]:
@@ -50,6 +51,7 @@ class DiLoCo:
         way = list(torch._foreach_sub(self._reference, list(weights)))
         for tensor in way:
             peers.sum(tensor)
+        self.sent += summed_bytes(way, len(peers.ranks))
         torch._foreach_div_(way, len(peers.ranks))
         torch._foreach_mul_(self._velocity, self._sites.momentum)
         torch._foreach_add_(self._velocity, way)

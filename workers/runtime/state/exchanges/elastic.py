@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from workers.runtime.state.exchanges.exchange import Peers
+from workers.runtime.state.exchanges.exchange import Peers, summed_bytes
 
 REFERENCE = "reference"
 
@@ -22,6 +22,7 @@ class Elastic:
     def __init__(self, alpha: float) -> None:
         self._alpha = alpha
         self._reference: list[Tensor] = []
+        self.sent = 0
 
     @property
     def state(self) -> dict[str, list[Tensor]]:
@@ -47,3 +48,4 @@ class Elastic:
         for tensor in away:
             peers.sum(tensor)
         torch._foreach_add_(self._reference, away)
+        self.sent += summed_bytes(away, len(peers.ranks))

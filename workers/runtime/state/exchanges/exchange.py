@@ -30,6 +30,7 @@ class Exchange(Protocol):
     """The rule of one stage, whose weights are always given in the same order.
 
     state   what it keeps beside the weights, by kind, in their order: checkpoints have it
+    sent    bytes that this pipeline has sent to the others, before headers
     common  the weights that all pipelines have together, which are evaluated and saved; None where
             there are none but each one's own
     """
@@ -40,6 +41,9 @@ class Exchange(Protocol):
     @property
     def common(self) -> list[Tensor] | None: ...
 
+    @property
+    def sent(self) -> int: ...
+
     def begin(self, weights: Sequence[Tensor]) -> None:
         """All pipelines begin with these."""
 
@@ -49,3 +53,8 @@ class Exchange(Protocol):
     def exchange(self, weights: Sequence[Tensor], updates: int, peers: Peers) -> None:
         """Change `weights`, which are newly made by the update of this number (from 1), in place,
         and what is kept."""
+
+
+def summed_bytes(tensors: Sequence[Tensor], members: int) -> int:
+    """Bytes that each of `members` sends in a sum of these over a ring: 2 (s-1)/s of them."""
+    return 2 * (members - 1) * sum(tensor.nbytes for tensor in tensors) // members

@@ -35,6 +35,7 @@ class Gaia:
         self._sites = sites
         self._common: list[Tensor] = []
         self._held: list[Tensor] = []
+        self.sent = 0
 
     @property
     def state(self) -> dict[str, list[Tensor]]:
@@ -59,11 +60,14 @@ class Gaia:
         held += (_flat(weights) - (common + held)) / len(peers.ranks)
         significant = held.abs() > self._threshold(updates) * (common + held).abs()
         count = int(significant.sum())
-        if count * (PLACE_BYTES + held.element_size()) >= held.nbytes:
+        value = PLACE_BYTES + held.element_size()
+        if count * value >= held.nbytes:
             count = DENSE
         for place, number in enumerate(peers.gathered(count)):
             own = held if place == peers.place else None
             _receive(common, number, peers, place, own, significant)
+        own_bytes = held.nbytes if count == DENSE else count * value
+        self.sent += (len(peers.ranks) - 1) * own_bytes
         held[significant if count != DENSE else slice(None)] = 0
         _put(common, self._common)
         _put(held, self._held)

@@ -81,6 +81,14 @@ def test_diloco_of_every_update_at_a_rate_of_1_is_synchronous_sgd(sites: int) ->
             torch.testing.assert_close(own, whole, rtol=0, atol=1e-12)
 
 
+def test_the_bytes_of_a_sum_are_those_of_a_ring() -> None:
+    rule, weights = DiLoCo(Sites("diloco", every=2)), [torch.ones(30)]
+    rule.begin(weights)
+    for update in range(1, 6):
+        rule.exchange(weights, update, Still())
+    assert rule.sent == 2 * 30 * 4  # two exchanges between two: each sends as much as there is
+
+
 def test_dilocos_outer_optimizer_is_torchs_nesterov() -> None:
     rules = [DiLoCo(Sites("diloco", every=2)) for _ in range(2)]
     weights = [[torch.ones(5, dtype=torch.float64)] for _ in range(2)]
@@ -169,7 +177,9 @@ def test_sites_of_gaia_differ_by_what_they_hold_back(
             own[0] += 2 * torch.tensor(move, dtype=torch.float32).view(5, 8)
             learned += torch.tensor(move, dtype=torch.float32).view(5, 8)
         before = [rule.state["held_back"][0].clone() for rule in rules]
+        told = [rule.sent for rule in rules]
         sent = exchanged(rules, weights, update)
+        assert [rule.sent - then for rule, then in zip(rules, told, strict=True)] == sent
         held = [rule.state["held_back"][0] for rule in rules]
         assert torch.equal(weights[0][0] - weights[1][0], held[0] - held[1])
         common = [rule.state["reference"][0] for rule in rules]
