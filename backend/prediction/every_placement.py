@@ -14,7 +14,7 @@ from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
 FEW_LAYERS, FEW_DEVICES = 5, 6
-MOST = 8_000
+MOST = 15_000
 """Partitions above which a model is searched step by step."""
 Layers = tuple[int, ...]
 Devices = tuple[tuple[int, ...], ...]

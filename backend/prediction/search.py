@@ -9,7 +9,7 @@ from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.catalog import training_schedules
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Plan, PlanDoesNotFit
-from backend.planning.work import SearchWork
+from backend.planning.work import SearchWork, WorkSpent
 from backend.prediction.best import best
 from backend.prediction.best_first import Found, better, fastest
 from backend.prediction.candidates import (
@@ -75,11 +75,14 @@ def _ask_others(question: Question, watch: Watch) -> None:
 
 
 def first_found(question: Question, watch: Watch) -> Prediction:
-    """For who waits for `best`: the fastest of the other planners' own plans, at `AT_ONCE` of
-    work and no search. Raises as `search`."""
+    """For who waits for `best`: the fastest of the other planners' own plans and of PipeDream's,
+    as far as `AT_ONCE` of work suffices for its search. Raises as `search`."""
     sized, work = question.sizes[0], SearchWork(AT_ONCE, watch.check)
-    plans = (replace(plan, planner="best") for plan in own_plans(sized))
-    admitted = filter(sized.admits, plans)
+    plans = list(own_plans(sized))
+    if not (question.schedule and schedule_named(question.schedule).chunked):
+        with suppress(PlanDoesNotFit, WorkSpent):
+            plans.append(pipedream_plan(sized, sized.savings[0], SearchWork(AT_ONCE, watch.check)))
+    admitted = filter(sized.admits, (replace(plan, planner="best") for plan in plans))
     return fastest("best", Simulations(sized, work), admitted, watch)
 
 

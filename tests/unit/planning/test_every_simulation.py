@@ -30,6 +30,7 @@ def test_nothing_is_much_faster_than_best(kind):
         ("2 levels", 244, True),  # two layers exchanged
         ("2 levels", 245, True),  # a cut and its devices at once
         ("2 levels", 116, True),  # three changes at once
+        ("2 levels", 314, True),
         ("2 levels", 292, False),  # replicas that take turns otherwise
         ("unequal devices", 42, True),
         ("unequal devices", 89, True),
