@@ -224,6 +224,7 @@ def in_notebook(wanted: Wanted) -> list[Answer]:
         "update_times",
         "run_ahead",
         "codec",
+        "sites",
     )
     best = stageflow.plan(
         wanted.stored.profile,
@@ -291,7 +292,11 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
 
 def timeless(found: dict[str, Any]) -> dict[str, Any]:
     """Without how long it took."""
-    return {name: value for name, value in found.items() if name != "planner_seconds"}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in ("planner_seconds", "money", "is_pareto")
+    }
 
 
 def outcome(ask: Any) -> Any:
