@@ -1,12 +1,14 @@
 """A training run on one rank: load, then epochs of training and evaluation, then save."""
 
 import math
+from collections import Counter
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from backend.errors import InvalidInput
+from backend.pipeline.actions import Step
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.runs.events import Clock, Progress
@@ -85,6 +87,7 @@ class _TrainingRun:
         quiet = one_way_stages(bundle_specs(layers.base, stage_bounds(spec)))
         self.shape = replace(self.shape, one_way=quiet)
         self.programs = {self.shape.num_microbatches: self._program(self.shape, world.rank)}
+        self._check_exchanges(self.programs[self.shape.num_microbatches])
         own = LocalLosses.of(spec, layers.base.num_scores, self.data, world.device)
         self.rank: Rank = make_rank(world, self.shape, definition, layers, spec, losses=own)
         self.is_reporter = is_reporter(self.rank.coordinates)
@@ -102,6 +105,18 @@ class _TrainingRun:
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
         if self.is_reporter:
             self._tell((*self.data.notes, *layers.base.notes))
+
+    def _check_exchanges(self, epoch: RankProgram) -> None:
+        """Raises `InvalidInput` where sites would not exchange once: the model that they have
+        together would be the one that they began with."""
+        sites = self.spec.plan.sites
+        steps = Counter(action.stage for action in epoch.actions if isinstance(action, Step))
+        updates = self.spec.epochs * min(steps.values(), default=0)
+        if sites and steps and updates < sites.period:
+            raise InvalidInput(
+                f"sites exchange every {sites.period:,} updates, and the run has {updates:,}",
+                f"Exchange every {updates:,} or sooner, or train for more epochs.",
+            )
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""

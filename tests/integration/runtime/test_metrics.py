@@ -243,3 +243,11 @@ def test_bytes_between_sites_are_told_beside_those_of_sums(
     assert updates >= 4
     assert points(found, SITES_SENT)[0][1] == 2 * weights * (updates // 4)
     assert points(found, SITES_SUMS)[0][1] == 2 * weights * updates
+
+
+def test_sites_that_would_never_exchange_are_refused(write_job, train_spec, ended) -> None:
+    spec = train_spec(0, 4, schedule="1f1b-flush", batch=2, epochs=1)
+    plan = replace(spec.plan, num_pipelines=2, sites=Sites("diloco", every=10_000, devices=1))
+    codes, _, text = ended(write_job(DEFINITION, replace(spec, plan=plan)), 2)
+    assert 0 not in codes
+    assert "sites exchange every 10,000 updates, and the run has" in text
