@@ -70,7 +70,7 @@ PROFILES = (
 )
 CLUSTERS = (
     Cluster((Level(4, 2.5e9, 60e-6),), Device("cpu")),
-    Cluster((Level(2, 12e9), Level(2, 1.25e9, sites=True)), Device("V100", 16e9)),
+    Cluster((Level(2, 12e9), Level(2, 1.25e9, sites=True)), Device("V100", 16e9, price=2.5)),
     Cluster((Level(3, 1e9),), devices=tuple(Device(f"d{n}", 8e9, 1.0 + n) for n in range(3))),
 )
 AXES: dict[str, Sequence[Any]] = {
@@ -281,7 +281,7 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
     partition = {"stages": stages} | placed
     prediction["plan"] = {name: found[name] for name in OF_PLAN} | {"partition": partition}
     same = ("gap", "bottleneck_seconds", "planner_seconds", "reason", "reasons")
-    same += ("samples_per_update", "is_short", "stopped", "energy")
+    same += ("samples_per_update", "is_short", "stopped", "energy", "money")
     return {
         "prediction": prediction,
         **{name: found[other] for name, other in NAMES.items()},
@@ -291,12 +291,9 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def timeless(found: dict[str, Any]) -> dict[str, Any]:
-    """Without how long it took."""
-    return {
-        name: value
-        for name, value in found.items()
-        if name not in ("planner_seconds", "money", "is_pareto")
-    }
+    """Without how long it took, and what depends on the other answers."""
+    of_others = ("planner_seconds", "is_pareto")
+    return {name: value for name, value in found.items() if name not in of_others}
 
 
 def outcome(ask: Any) -> Any:
