@@ -87,8 +87,11 @@ SENT, SENT_PLAIN = "bytes between stages", "plain bytes between stages"
 stages in training, before headers, and what it would have been without codecs."""
 
 SITES_SENT, SITES_SUMS = "bytes between sites", "bytes of sums between sites"
+SITES_SPREAD = "spread between sites"
+OF_SITES = (SITES_SENT, SITES_SUMS, SITES_SPREAD)
 """Metrics of a run on several sites, an epoch each: what all ranks have sent to other sites, before
-headers, and what sums of the gradients after every update would have been."""
+headers, what sums of the gradients after every update would have been, and how far the sites'
+weights are from their mean at the end, as a share of it (root of the mean squares)."""
 
 
 @dataclass(frozen=True, slots=True)

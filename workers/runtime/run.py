@@ -40,6 +40,7 @@ from workers.runtime.reports.reporter import Reporter
 from workers.runtime.samples.epoch import Epoch
 from workers.runtime.samples.loading import Loading, loading
 from workers.runtime.samples.segments import cutting_of, epoch_shape, evaluated_after, num_updates
+from workers.runtime.state.exchanges.spread import squares
 
 
 def train(job: Job, world: World, reporter: Reporter) -> int:
@@ -181,8 +182,10 @@ class _TrainingRun:
         if self.spec.plan.is_apart:
             found = sum((w.exchanged for w in self.rank.state.weights.values()), SentBytes())
             new, self.exchanged = found - self.exchanged, found
-            sent, sums = self.rank.world.total([new.coded, new.plain])
-            losses.between_sites(sent, sums, done)
+            weights = (each.newest.values() for each in self.rank.state.weights.values())
+            apart = squares(weights, self.rank.groups.peers)
+            sent, sums, away, mean = self.rank.world.total([new.coded, new.plain, *apart])
+            losses.between_sites(sent, sums, math.sqrt(away / mean) if mean else 0.0, done)
 
     def _program(self, shape: Shape, rank: int) -> RankProgram:
         return training_program(self.spec.plan.schedule, shape, rank)

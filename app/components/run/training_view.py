@@ -26,6 +26,7 @@ from backend.runs.events import (
     SENT,
     SENT_PLAIN,
     SITES_SENT,
+    SITES_SPREAD,
     SITES_SUMS,
     of_stage,
     stage_of,
@@ -43,6 +44,7 @@ CAPTIONS = {
     PERPLEXITY: "held out, at each evaluation",
     SITES_SENT: "of all ranks, in each epoch",
     SITES_SUMS: "that sums of gradients would be, in each epoch",
+    SITES_SPREAD: "of weights, as a share of their mean, at the end of each epoch",
 }
 
 
@@ -114,7 +116,7 @@ def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int
     for name in names:
         if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS) and stage_of(name) not in heads:
             with card(plain(name[:1].upper() + name[1:]), CAPTIONS.get(name, OWN)):
-                _curve(run_id, name)
+                _curve(run_id, name, share=name == SITES_SPREAD)
 
 
 def _first_evaluation(spec: TrainSpec) -> str:

@@ -14,6 +14,7 @@ from backend.runs.events import (
     HELD_OUT_LOSS,
     PERPLEXITY,
     SITES_SENT,
+    SITES_SPREAD,
     SITES_SUMS,
     Finished,
     Metrics,
@@ -243,6 +244,8 @@ def test_bytes_between_sites_are_told_beside_those_of_sums(
     assert updates >= 4
     assert points(found, SITES_SENT)[0][1] == 2 * weights * (updates // 4)
     assert points(found, SITES_SUMS)[0][1] == 2 * weights * updates
+    [(_, spread)] = points(found, SITES_SPREAD)
+    assert (0 < spread < 1) if updates % 4 else spread == 0  # sites are one once they exchanged
 
 
 def test_sites_that_would_never_exchange_are_refused(write_job, train_spec, ended) -> None:

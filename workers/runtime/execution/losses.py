@@ -9,10 +9,9 @@ from functools import partial
 from backend.pipeline.shape import Shape
 from backend.runs.events import (
     LOSS,
+    OF_SITES,
     SENT,
     SENT_PLAIN,
-    SITES_SENT,
-    SITES_SUMS,
     Event,
     Metrics,
     Progress,
@@ -107,12 +106,13 @@ class Losses:
             f"{bytes_text(num_bytes)} sent between stages, {bytes_text(plain_bytes)} without codecs"
         )
 
-    def between_sites(self, num_bytes: float, sums: float, done: int) -> None:
-        """Print what went between sites likewise."""
-        self._tell_one(SITES_SENT, num_bytes, done)
-        self._tell_one(SITES_SUMS, sums, done)
+    def between_sites(self, num_bytes: float, sums: float, spread: float, done: int) -> None:
+        """Print what went between sites likewise, and how far they are apart."""
+        for name, value in zip(OF_SITES, (num_bytes, sums, spread), strict=True):
+            self._tell_one(name, value, done)
         self._log(
-            f"{bytes_text(num_bytes)} sent between sites, {bytes_text(sums)} as sums of gradients"
+            f"{bytes_text(num_bytes)} sent between sites, {bytes_text(sums)} as sums of gradients; "
+            f"weights of sites are {spread:.2%} apart"
         )
 
     def _log(self, text: str) -> None:

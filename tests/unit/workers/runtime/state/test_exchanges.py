@@ -12,6 +12,7 @@ from workers.runtime.state.exchanges.catalog import EXCHANGES, exchange_of
 from workers.runtime.state.exchanges.diloco import DiLoCo
 from workers.runtime.state.exchanges.elastic import Elastic
 from workers.runtime.state.exchanges.gaia import Gaia
+from workers.runtime.state.exchanges.spread import SAMPLED, squares
 
 VALUES = st.lists(st.floats(-10, 10), min_size=1, max_size=4)
 
@@ -234,3 +235,23 @@ def test_a_rule_is_read_as_it_is_written(every: int, rate: float, momentum: floa
     found = Sites("diloco", every, round(rate, 6), round(momentum, 6))
     assert read_sites(found.words) == found
     assert read_sites("") is None
+
+
+class Mirrored(Still):
+    """Another pipeline, each of whose weights is three times this one's."""
+
+    def sum(self, tensor: torch.Tensor) -> None:
+        tensor *= 4
+
+
+def test_spread_is_the_distance_to_the_mean() -> None:
+    stages = [[torch.tensor([1.0, -2.0]), torch.ones(2, 2)], [torch.tensor([3.0])], []]
+    own = 1 + 4 + 4 + 9  # the mean is twice, the distance once this one's
+    assert squares(stages, Mirrored()) == pytest.approx((own, 4 * own))
+    assert squares(stages, None) == (0.0, 0.0)
+
+
+def test_of_a_large_stage_a_part_is_compared() -> None:
+    away, mean = squares([[torch.ones(3 * SAMPLED), torch.ones(5)]], Mirrored())
+    assert mean == 4 * away
+    assert SAMPLED / 2 < away <= SAMPLED + 2
