@@ -9,6 +9,7 @@ from app.queries import planner
 from backend.comparison.shared_cores import Expectation
 from backend.comparison.stragglers import Paces
 from backend.errors import StageflowError
+from backend.prediction.energy import Energy, energy
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.runs.history.records import TimelineKind
@@ -24,6 +25,18 @@ def prediction_of(run: Run) -> Prediction | None:
     """The figures that were predicted when the run's plan was kept."""
     stored = _plan_of(run)
     return stored.prediction if stored else None
+
+
+def predicted_energy(run: Run) -> Energy | None:
+    """Joules of a sample by the run's plan; None where watts of its devices are not known."""
+    stored = _plan_of(run)
+    if stored is None or stored.prediction is None:
+        return None
+    try:
+        profile = services.backend().profiles.get(stored.profile_id).profile
+    except StageflowError:
+        return None
+    return energy(stored.prediction, stored.cluster, profile)
 
 
 def expected_of(run: Run) -> Expectation:

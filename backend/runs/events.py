@@ -93,6 +93,10 @@ OF_SITES = (SITES_SENT, SITES_SUMS, SITES_SPREAD)
 headers, what sums of the gradients after every update would have been, and how far the sites'
 weights are from their mean at the end, as a share of it (root of the mean squares)."""
 
+ENERGY = "joules per sample"
+"""Metric of a run whose hosts count joules, an epoch each: of their processors, whatever ran on
+them, and of the ranks' GPUs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metrics:

@@ -22,6 +22,7 @@ from workers.runtime.checkpoints.trained_model import save
 from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.model import layers_of
 from workers.runtime.compute.variants import bundle_specs, one_way_stages
+from workers.runtime.execution.epoch_report import EpochReport
 from workers.runtime.execution.evaluation import Evaluation
 from workers.runtime.execution.executor import execute
 from workers.runtime.execution.losses import Losses
@@ -29,7 +30,6 @@ from workers.runtime.execution.program import RankProgram, evaluation_program, t
 from workers.runtime.execution.stopping import Stopping
 from workers.runtime.execution.training import Training
 from workers.runtime.failures import is_lost_peer
-from workers.runtime.messages.coding import SentBytes
 from workers.runtime.messages.groups import is_reporter, led_stages
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
@@ -40,7 +40,6 @@ from workers.runtime.reports.reporter import Reporter
 from workers.runtime.samples.epoch import Epoch
 from workers.runtime.samples.loading import Loading, loading
 from workers.runtime.samples.segments import cutting_of, epoch_shape, evaluated_after, num_updates
-from workers.runtime.state.exchanges.spread import squares
 
 
 def train(job: Job, world: World, reporter: Reporter) -> int:
@@ -100,7 +99,7 @@ class _TrainingRun:
         self.stopping = Stopping(spec, job, world, say)
         self.done, self.first = job.epoch, 0
         self.ended: tuple[int, int] | None = None
-        self.sent, self.exchanged = SentBytes(), SentBytes()
+        self.report = EpochReport(self.rank, spec.plan)
         if job.checkpoint:
             checkpoint = Path(job.checkpoint)
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
@@ -167,25 +166,10 @@ class _TrainingRun:
                 self.checkpoints.best(number, stop)
             if ends or stop == last:
                 losses.end(seconds, samples, stop)
-                self._tell_sent(losses, stop)
+                self.report.tell(losses, samples, stop)
             if ends:
                 return stop
         return None
-
-    def _tell_sent(self, losses: Losses, done: int) -> None:
-        """What the training of an epoch sent between stages, where it is coded, and between sites;
-        every rank calls it."""
-        if self.spec.plan.codecs:
-            coded, plain = self.rank.world.total([self.sent.coded, self.sent.plain])
-            losses.sent(coded, plain, done)
-            self.sent = SentBytes()
-        if self.spec.plan.is_apart:
-            found = sum((w.exchanged for w in self.rank.state.weights.values()), SentBytes())
-            new, self.exchanged = found - self.exchanged, found
-            weights = (each.newest.values() for each in self.rank.state.weights.values())
-            apart = squares(weights, self.rank.groups.peers)
-            sent, sums, away, mean = self.rank.world.total([new.coded, new.plain, *apart])
-            losses.between_sites(sent, sums, math.sqrt(away / mean) if mean else 0.0, done)
 
     def _program(self, shape: Shape, rank: int) -> RankProgram:
         return training_program(self.spec.plan.schedule, shape, rank)
@@ -207,9 +191,8 @@ class _TrainingRun:
                 self.rank, program, source, losses, self.spec.seed, self.checkpoints, self.log
             )
             perform = training.perform if world.on_gpu else meter.over(training.perform)
-            before = self.rank.messages.sent
-            execute(program.actions, perform, self.rank.messages, recorder)
-            self.sent += self.rank.messages.sent - before
+            with self.report.training():
+                execute(program.actions, perform, self.rank.messages, recorder)
         seconds = recorder.now()
         if is_first:
             if not world.on_gpu:

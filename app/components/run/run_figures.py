@@ -17,10 +17,12 @@ from app.formats import (
     size,
 )
 from backend.comparison.runs import reached, updates_per_epoch
+from backend.prediction.energy import Energy
 from backend.prediction.prediction import Prediction
 from backend.runs.history.records import MetricPoint
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
+from backend.units import joules_text
 
 MOST = 50.0
 """Losses above this have no perplexity that says anything."""
@@ -31,7 +33,7 @@ ALONE = "Predicted at the share of the cores that the ranks had. On cores of the
 class Readings:
     """What is known of a run now. `loss_means` are those of its newest two epochs, `waiting` is
     the measured share, over the last segment; `sent` are the bytes between stages of each epoch
-    that are coded, and what they would be plain."""
+    that are coded, and what they would be plain; `joules` those of a sample in each epoch."""
 
     loss_means: Sequence[float]
     accuracies: Sequence[MetricPoint]
@@ -40,6 +42,8 @@ class Readings:
     predicted_waiting: float | None
     held_out: Sequence[MetricPoint] = ()
     sent: tuple[Sequence[MetricPoint], Sequence[MetricPoint]] = ((), ())
+    joules: Sequence[MetricPoint] = ()
+    predicted_energy: Energy | None = None
 
 
 def run_figures(
@@ -56,6 +60,7 @@ def run_figures(
         _minibatch(run, readings.throughputs, predicted, at_share),
         _waiting(run, readings),
         *_sent(readings, predicted),
+        *_energy(readings),
     ]
     if isinstance(run.spec, TrainSpec) and run.spec.emulate:
         return speed
@@ -164,3 +169,17 @@ def _sent(readings: Readings, predicted: Prediction | None) -> list[Figure]:
     sent = size(coded[-1].value / updates)
     uncoded = f"{size(plain[-1].value / updates)} without codecs"
     return [Figure("Sent per minibatch", sent, uncoded, help=help)]
+
+
+def _energy(readings: Readings) -> list[Figure]:
+    """Joules of a sample beside the predicted ones; none where the hosts do not count them."""
+    if not readings.joules:
+        return []
+    known = readings.predicted_energy
+    most = "at most " if known and known.is_most else ""
+    note = f"predicted {most}{joules_text(known.joules)}" if known else ""
+    help = (
+        "Measured over the last epoch: what the hosts' processors took, whatever ran on them, and "
+        "the ranks' GPUs. Predicted are the plan's devices alone."
+    )
+    return [Figure("Energy of a sample", joules_text(readings.joules[-1].value), note, help=help)]

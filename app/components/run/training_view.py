@@ -17,9 +17,10 @@ from app.components.run.straggler_view import straggler_view
 from app.components.shell.layout import card, figures
 from app.formats import plain
 from app.naming import attempt_plan
-from app.queries.segments import expected_of
+from app.queries.segments import expected_of, predicted_energy
 from backend.runs.events import (
     ACCURACY,
+    ENERGY,
     HELD_OUT_LOSS,
     LOSS,
     PERPLEXITY,
@@ -42,6 +43,7 @@ LAST = "last stage"
 OWN = "of the model definition"
 CAPTIONS = {
     PERPLEXITY: "held out, at each evaluation",
+    ENERGY: "of the hosts' processors, whatever ran on them, and of the ranks' GPUs",
     SITES_SENT: "of all ranks, in each epoch",
     SITES_SUMS: "that sums of gradients would be, in each epoch",
     SITES_SPREAD: "of weights, as a share of their mean, at the end of each epoch",
@@ -58,12 +60,15 @@ def training_view(run: Run) -> None:
     has_losses = bool(runs.metrics.last(run.id, "loss"))
     head = st.container()
     shown = measured_view(run)
+    joules = runs.metrics.last(run.id, ENERGY)
     readings = Readings(
         loss_means=runs.metrics.epoch_means(run.id, "loss", 2),
         accuracies=runs.metrics.list(run.id, "accuracy"),
         held_out=runs.metrics.list(run.id, HELD_OUT_LOSS),
         throughputs=runs.metrics.last(run.id, "throughput"),
         sent=(runs.metrics.last(run.id, SENT), runs.metrics.last(run.id, SENT_PLAIN)),
+        joules=joules,
+        predicted_energy=predicted_energy(run) if joules else None,
         waiting=waiting(shown.measured) if shown else None,
         predicted_waiting=waiting(shown.predicted) if shown and shown.predicted else None,
     )

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from backend.codec import from_json, to_json
 from backend.planning.sites import Sites
 from backend.runs.events import (
+    ENERGY,
     HELD_OUT_LOSS,
     PERPLEXITY,
     SITES_SENT,
@@ -254,3 +255,32 @@ def test_sites_that_would_never_exchange_are_refused(write_job, train_spec, ende
     codes, _, text = ended(write_job(DEFINITION, replace(spec, plan=plan)), 2)
     assert 0 not in codes
     assert "sites exchange every 10,000 updates, and the run has" in text
+
+
+COUNTED = """
+from pathlib import Path
+from workers.runtime.reports import energy_meter
+energy_meter.POWERCAP = Path({root!r})
+COUNTER = energy_meter.POWERCAP / "intel-rapl:0" / "energy_uj"
+def loss(output, target):
+    if output.requires_grad:
+        COUNTER.write_text(str(int(COUNTER.read_text()) + 3_000_000))
+    return nn.functional.cross_entropy(output, target)
+"""
+
+
+def test_joules_of_a_sample_are_those_that_the_host_counts(
+    write_job, train_spec, ended, tmp_path: Path
+) -> None:
+    """A made-up counter, to which each microbatch adds 3 J: two ranks read it and count once."""
+    folder = tmp_path / "powercap" / "intel-rapl:0"
+    folder.mkdir(parents=True)
+    (folder / "energy_uj").write_text("0")
+    (folder / "max_energy_range_uj").write_text("99000000000")
+    spec = train_spec(0, 2, 4, schedule="1f1b-flush", batch=2, epochs=2)
+    definition = DEFINITION.split("def loss")[0] + COUNTED.format(root=str(tmp_path / "powercap"))
+    codes, found, text = ended(write_job(definition, spec), 2)
+    assert codes == [0, 0], text
+    each = [value for _, value in points(found, ENERGY)]
+    assert len(each) == 2
+    assert each == pytest.approx([3 / spec.plan.microbatch] * 2, rel=0.1)

@@ -8,6 +8,7 @@ from functools import partial
 
 from backend.pipeline.shape import Shape
 from backend.runs.events import (
+    ENERGY,
     LOSS,
     OF_SITES,
     SENT,
@@ -16,7 +17,7 @@ from backend.runs.events import (
     Metrics,
     Progress,
 )
-from backend.units import bytes_text
+from backend.units import bytes_text, joules_text
 from workers.runtime.reports.reporter import Reporter
 
 SECONDS_BETWEEN_LINES = 0.25
@@ -114,6 +115,11 @@ class Losses:
             f"{bytes_text(num_bytes)} sent between sites, {bytes_text(sums)} as sums of gradients; "
             f"weights of sites are {spread:.2%} apart"
         )
+
+    def took(self, joules: float, done: int) -> None:
+        """Print the joules of a sample in an epoch that ends after `done` microbatches."""
+        self._tell_one(ENERGY, joules, done)
+        self._log(f"{joules_text(joules)} per sample")
 
     def _log(self, text: str) -> None:
         if self._is_reporter:

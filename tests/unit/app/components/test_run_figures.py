@@ -13,6 +13,7 @@ from app.exports.catalog import log_text
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import Answer
+from backend.prediction.energy import Energy
 from backend.prediction.prediction import Prediction
 from backend.runs.history.records import LogLine, MetricPoint
 from backend.runs.remaining import remaining
@@ -152,3 +153,12 @@ def test_without_data_parallelism_the_reason_is_said() -> None:
     ours = Answer(a_prediction(), None, 2.0, None, 0.01, 0.01, ("because",), 0.1)
     cluster = Cluster((Level(2, 1e9),))
     assert plan_figures(ours, cluster)[0].note == "data parallel does not fit"
+
+
+def test_energy_is_shown_where_it_is_counted_beside_the_predicted_one():
+    readings = Readings([], [], [], None, None, joules=points(0.5, 0.25))
+    assert run_figures(a_run(), readings, None)[-1].note == ""
+    predicted = Energy(0.125, is_most=True)
+    figure = run_figures(a_run(), replace(readings, predicted_energy=predicted), None)[-1]
+    assert (figure.label, figure.value) == ("Energy of a sample", "250 mJ")
+    assert figure.note == "predicted at most 125 mJ"
