@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from backend.pipeline.actions import Flow
 from workers.definitions.tracing.record import TensorSpec
-from workers.runtime.messages.codecs.catalog import EXCHANGES
-from workers.runtime.messages.codecs.coder import Exchange
+from workers.runtime.messages.codecs.catalog import ROUND_TRIPS
+from workers.runtime.messages.codecs.coder import RoundTrip
 
 
 class Coded(torch.autograd.Function):
@@ -17,16 +17,16 @@ class Coded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, value: Tensor, name: str) -> Tensor:
-        ctx.exchange = EXCHANGES[name]()
-        return read_again(ctx.exchange, Flow.ACTIVATION, value)
+        ctx.round_trip = ROUND_TRIPS[name]()
+        return read_again(ctx.round_trip, Flow.ACTIVATION, value)
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
-        return read_again(ctx.exchange, Flow.GRADIENT, gradient), None
+        return read_again(ctx.round_trip, Flow.GRADIENT, gradient), None
 
 
-def read_again(exchange: Exchange, flow: Flow, tensor: Tensor) -> Tensor:
-    coder = exchange.of(flow)
+def read_again(round_trip: RoundTrip, flow: Flow, tensor: Tensor) -> Tensor:
+    coder = round_trip.of(flow)
     return coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
 
 

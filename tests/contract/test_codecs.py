@@ -21,7 +21,7 @@ from backend.pipeline.codecs.catalog import (
 )
 from backend.pipeline.codecs.codec import Numbers
 from workers.definitions.tracing.record import TensorSpec
-from workers.runtime.messages.codecs.catalog import EXCHANGES
+from workers.runtime.messages.codecs.catalog import ROUND_TRIPS
 from workers.runtime.messages.coding import Coding
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -33,10 +33,10 @@ def drawn(count, dtype=torch.float32, seed=0):
 
 
 def coder_of(name, flow, tensor):
-    exchange = EXCHANGES[name]()
+    round_trip = ROUND_TRIPS[name]()
     if flow is Flow.GRADIENT:
-        exchange.of(Flow.ACTIVATION).encode(drawn(tensor.numel(), seed=1).view_as(tensor))
-    return exchange.of(flow)
+        round_trip.of(Flow.ACTIVATION).encode(drawn(tensor.numel(), seed=1).view_as(tensor))
+    return round_trip.of(flow)
 
 
 def read_again(name, flow, tensor):
@@ -46,7 +46,7 @@ def read_again(name, flow, tensor):
 
 
 def test_backend_and_workers_have_the_same_codecs():
-    assert EXCHANGES.keys() == CODECS.keys()
+    assert ROUND_TRIPS.keys() == CODECS.keys()
 
 
 @pytest.mark.parametrize(("name", "flow"), WAYS)

@@ -12,7 +12,7 @@ from backend.pipeline.actions import Flow, Message
 from backend.pipeline.codecs.codec import Numbers
 from backend.pipeline.codecs.top import SHORT, TOP, has_map, kept_per_row, place_bytes
 from workers.definitions.tracing.record import TensorSpec
-from workers.runtime.messages.codecs.catalog import EXCHANGES
+from workers.runtime.messages.codecs.catalog import ROUND_TRIPS
 from workers.runtime.messages.coding import Coding
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -37,7 +37,7 @@ def largest(tensor, count):
 
 def crossing(name, activation, gradient):
     """What the far end reads of both, and the bytes of each."""
-    here, there = EXCHANGES[name](), EXCHANGES[name]()
+    here, there = ROUND_TRIPS[name](), ROUND_TRIPS[name]()
     coded = here.of(Flow.ACTIVATION).encode(activation)
     read = there.of(Flow.ACTIVATION).decode(coded, spec_of(activation))
     back = there.of(Flow.GRADIENT).encode(gradient)

@@ -11,7 +11,7 @@ from backend.pipeline.actions import Flow
 from backend.profiles.coding_speed import CodingSpeed
 from workers.definitions.tracing.record import TensorSpec
 from workers.profiler.message_overhead import line
-from workers.runtime.messages.codecs.catalog import EXCHANGES
+from workers.runtime.messages.codecs.catalog import ROUND_TRIPS
 
 SMALL, LARGE = 64 << 10, 1 << 20
 """Bytes of the tensors between which, and beyond which, seconds grow evenly."""
@@ -23,7 +23,7 @@ ROUNDS, WARM_UP = 10, 2
 @cache
 def coding_speeds() -> tuple[CodingSpeed, ...]:
     """Medians of a few tensors of two sizes, once per process; of float32."""
-    return tuple(_speed(name, flow) for name in EXCHANGES for flow in Flow)
+    return tuple(_speed(name, flow) for name in ROUND_TRIPS for flow in Flow)
 
 
 def _speed(name: str, flow: Flow) -> CodingSpeed:
@@ -36,9 +36,9 @@ def _speed(name: str, flow: Flow) -> CodingSpeed:
 
 def _seconds(name: str, flow: Flow, size: int) -> tuple[float, float]:
     """Median seconds in which a tensor of `size` bytes is coded, and read again."""
-    exchange, tensor = EXCHANGES[name](), torch.randn(ROWS, size // 4 // ROWS)
-    exchange.of(Flow.ACTIVATION).encode(tensor)
-    coder, spec = exchange.of(flow), TensorSpec.of(tensor)
+    round_trip, tensor = ROUND_TRIPS[name](), torch.randn(ROWS, size // 4 // ROWS)
+    round_trip.of(Flow.ACTIVATION).encode(tensor)
+    coder, spec = round_trip.of(flow), TensorSpec.of(tensor)
     coded = coder.encode(tensor)
     return _took(lambda: coder.encode(tensor)), _took(lambda: coder.decode(coded, spec))
 

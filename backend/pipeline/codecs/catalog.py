@@ -1,4 +1,4 @@
-"""Every codec by name. Adding one is its file and a line here, and an exchange of the same name
+"""Every codec by name. Adding one is its file and a line here, and a round trip of the same name
 in `workers.runtime.messages.codecs`."""
 
 from backend.errors import InvalidInput

@@ -9,8 +9,8 @@ from backend.pipeline.actions import Flow, Message
 from backend.pipeline.codecs.catalog import codec
 from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.stage import Tensors
-from workers.runtime.messages.codecs.catalog import EXCHANGES
-from workers.runtime.messages.codecs.coder import Exchange, numbers_of
+from workers.runtime.messages.codecs.catalog import ROUND_TRIPS
+from workers.runtime.messages.codecs.coder import RoundTrip, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ Crossed = tuple[int, int]
 
 @dataclass(slots=True)
 class Coding:
-    """`codecs` are those of the cut behind each stage (() = none). `begun` are the exchanges whose
-    gradients are yet to come or to go, one for each tensor that has one."""
+    """`codecs` are those of the cut behind each stage (() = none). `begun` are the round trips
+    whose gradients are yet to come or to go, one for each tensor that has one."""
 
     codecs: tuple[str, ...] = ()
     sent: SentBytes = SentBytes()
     answered: frozenset[Crossed] = frozenset()
-    begun: dict[Crossed, list[Exchange]] = field(default_factory=dict)
+    begun: dict[Crossed, list[RoundTrip]] = field(default_factory=dict)
 
     def begin(self, messages: Iterable[Message]) -> None:
         """Announce those of a segment that this rank sends or receives. Of activations to which no
@@ -51,8 +51,8 @@ class Coding:
     def encode(self, message: Message, bundle: Tensors, specs: Sequence[TensorSpec]) -> Tensors:
         """What goes on the wire of a bundle of these specs."""
         coded = tuple(
-            exchange.of(message.flow).encode(tensor) if exchange else tensor
-            for tensor, exchange in zip(bundle, self._exchanges(message, specs), strict=True)
+            round_trip.of(message.flow).encode(tensor) if round_trip else tensor
+            for tensor, round_trip in zip(bundle, self._round_trips(message, specs), strict=True)
         )
         num_bytes = sum(tensor.nbytes for tensor in coded)
         self.sent += SentBytes(num_bytes, sum(spec.num_bytes for spec in specs))
@@ -60,10 +60,10 @@ class Coding:
 
     def decode(self, message: Message, coded: Tensors, specs: Sequence[TensorSpec]) -> Tensors:
         """The bundle of what came."""
-        exchanges = self._exchanges(message, specs)
+        round_trips = self._round_trips(message, specs)
         return tuple(
-            exchange.of(message.flow).decode(tensor, spec) if exchange else tensor
-            for tensor, spec, exchange in zip(coded, specs, exchanges, strict=True)
+            round_trip.of(message.flow).decode(tensor, spec) if round_trip else tensor
+            for tensor, spec, round_trip in zip(coded, specs, round_trips, strict=True)
         )
 
     def on_wire(self, message: Message, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
@@ -73,9 +73,9 @@ class Coding:
             for spec, name in zip(specs, self._names(message, specs), strict=True)
         )
 
-    def _exchanges(
+    def _round_trips(
         self, message: Message, specs: Sequence[TensorSpec]
-    ) -> Sequence[Exchange | None]:
+    ) -> Sequence[RoundTrip | None]:
         """Of each tensor, None for one that goes plain. Called once per message."""
         if not (self.codecs and self.codecs[message.cut]):
             return [None] * len(specs)
@@ -83,7 +83,7 @@ class Coding:
         if message.flow is Flow.GRADIENT:
             known = self.begun.pop(place)
         else:
-            known = [EXCHANGES[self.codecs[message.cut]]() for _ in specs]
+            known = [ROUND_TRIPS[self.codecs[message.cut]]() for _ in specs]
             if place in self.answered:
                 pairs = zip(known, specs, strict=True)
                 self.begun[place] = [each for each, spec in pairs if spec.requires_grad]

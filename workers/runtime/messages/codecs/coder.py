@@ -27,7 +27,7 @@ class Coder(Protocol):
         ...
 
 
-class Exchange(Protocol):
+class RoundTrip(Protocol):
     """At one end of a cut: a tensor of one microbatch there, and its gradient back. It may remember
     of the first what it needs for the second."""
 

@@ -20,7 +20,7 @@ _MIDDLE = 1 << 15
 _BITS = (128, 64, 32, 16, 8, 4, 2, 1)
 
 
-class TopExchange:
+class TopRoundTrip:
     """A number that is NaN or infinite is larger than all others, so that it is sent."""
 
     def __init__(self, percent: int) -> None:
@@ -35,27 +35,27 @@ class TopExchange:
 
 
 class _Largest:
-    """Tells its exchange the places in the flat tensor that were sent."""
+    """Tells its round trip the places in the flat tensor that were sent."""
 
-    def __init__(self, exchange: TopExchange) -> None:
-        self._exchange = exchange
+    def __init__(self, round_trip: TopRoundTrip) -> None:
+        self._round_trip = round_trip
 
     def encode(self, tensor: Tensor) -> Tensor:
-        numbers, percent = numbers_of(TensorSpec.of(tensor)), self._exchange.percent
+        numbers, percent = numbers_of(TensorSpec.of(tensor)), self._round_trip.percent
         kept = _largest(tensor.reshape(numbers.rows, -1), kept_per_row(numbers, percent)).flatten()
-        self._exchange.places = places = kept.nonzero().flatten()
+        self._round_trip.places = places = kept.nonzero().flatten()
         where = _mapped(kept) if has_map(numbers, percent) else _listed(places, numbers)
         return torch.cat((as_bytes(tensor.flatten()[places]), where))
 
     def decode(self, coded: Tensor, spec: TensorSpec) -> Tensor:
-        numbers, percent = numbers_of(spec), self._exchange.percent
+        numbers, percent = numbers_of(spec), self._round_trip.percent
         count = numbers.rows * kept_per_row(numbers, percent)
         values, where = coded[: count * numbers.width], coded[count * numbers.width :]
         if has_map(numbers, percent):
             places = _unmapped(where, numbers.count)
         else:
             places = _unlisted(where, numbers)
-        self._exchange.places = places
+        self._round_trip.places = places
         return _AtPlaces(places).decode(values, spec)
 
 
