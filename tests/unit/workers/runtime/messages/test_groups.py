@@ -55,7 +55,7 @@ def test_every_rank_makes_the_same_groups_and_keeps_its_own(shape: Shape) -> Non
             assert (own.ranks if own else None) == (
                 members if rank in members and len(members) > 1 else None
             )
-        assert (each.device.ranks if each.device else (rank,)) == shape.sharing(rank)
+        assert (each.peers.ranks if each.peers else (rank,)) == shape.sharing(rank)
 
 
 def test_a_pipeline_is_all_ranks_one_pipeline_or_this_rank_alone() -> None:
