@@ -217,6 +217,19 @@ def test_plans_are_ranked_by_energy_where_watts_are_known(
     assert unknown.radio[0].proto.captions[0].startswith("**Energy of a sample**: not known")
 
 
+def test_sites_exchange_by_the_rule_that_is_asked_for(seeded: seed.Seeded, open_page: Open) -> None:
+    cities = Cluster((Level(2, 12e9), Level(2, 1e7, sites=True)), Device("V100", 16e9))
+    asked = {"cluster": write_cluster(cities), "planner": "straight"}
+    text = text_of(open_page(Page.PLAN, **asked, sites="diloco:every=100")).replace("\\", "")
+    assert "2 sites (diloco:every=100" in text
+    assert "where each site has samples of other labels" in text
+    unknown = text_of(open_page(Page.PLAN, **asked, sites="gossip")).replace("\\", "")
+    assert "Choose one of: elastic, diloco, gaia" in unknown
+    whole = open_page(Page.PLAN, cluster=write_cluster(SERVERS), sites="diloco")
+    assert not whole.exception
+    assert "The cluster has no sites" in text_of(whole)
+
+
 def test_a_cluster_is_kept_by_name_and_chosen_by_it(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:

@@ -164,5 +164,5 @@ def _refused(refused: Sequence[Reply]) -> None:
     with st.expander(f"{count(len(refused), 'planner')} without a plan", icon=":material/block:"):
         for reply in refused:
             fault = reply.fault
-            said = sentence(str(fault)) + f" {fault.advice}" if fault else ""
+            said = f"{sentence(str(fault))}. {fault.advice}" if fault else ""
             st.markdown(f":small[**{planner_name(reply.planner)}**: {plain(said)}]")
