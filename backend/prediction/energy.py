@@ -42,7 +42,7 @@ class Energy:
     links: float = 0.0
 
 
-class _Work(NamedTuple):
+class _DeviceWork(NamedTuple):
     """Of a device in a minibatch: seconds of compute, joules of operations and of bytes (None where
     its record, or the profile, tells too little)."""
 
@@ -84,9 +84,9 @@ def energy(found: Prediction, cluster: Cluster, profile: Profile | None = None) 
 
 def _works(
     found: Prediction, cluster: Cluster, profile: Profile | None, microbatches: float
-) -> dict[int, list[_Work]]:
+) -> dict[int, list[_DeviceWork]]:
     """What each device of the plan does in a minibatch, by its number."""
-    works: defaultdict[int, list[_Work]] = defaultdict(list)
+    works: defaultdict[int, list[_DeviceWork]] = defaultdict(list)
     ordered = profile.in_order(found.plan.partition.order) if profile else None
     for stage, compute in zip(found.plan.partition.stages, found.stage_seconds, strict=True):
         slowest = min(cluster.at(number).speed for number in stage.devices)
@@ -97,7 +97,7 @@ def _works(
             counted = None
             if ordered and _tells(device):
                 counted = _counted(found.plan, stage, ordered, microbatches * own, device.record)
-            works[number].append(_Work(microbatches * compute * own / speed, counted))
+            works[number].append(_DeviceWork(microbatches * compute * own / speed, counted))
     return works
 
 
