@@ -15,8 +15,6 @@ from backend.prediction.watch import Watch
 T = TypeVar("T")
 ONE_AT_A_TIME = Semaphore(1)
 """Planning is pure Python: several at once would only slow the pages."""
-TURN = 0.01
-"""Seconds of computing after which pages that are being drawn go first."""
 
 log = structlog.get_logger("app")
 
@@ -43,7 +41,7 @@ class Background(Generic[T]):
         self.progress = ("", 0, 0)
         self.fault: StageflowError | None = None
         self.waiting: WeakSet[Visitor] = WeakSet()
-        self._make, self._gave_way = make, self.asked_at
+        self._make = make
         self._stop, self._ended = Event(), Event()
         self._thread = Thread(target=self._run, name="planning", daemon=True)
         self._thread.start()
@@ -76,7 +74,7 @@ class Background(Generic[T]):
             with ONE_AT_A_TIME:
                 if self._stop.is_set():  # while it waited for its turn
                     return
-                for item in self._make(Watch(self._follow, self._is_to_stop)):
+                for item in self._make(Watch(self._follow, self._stop.is_set)):
                     self.items.append(item)
                     if self._stop.is_set():
                         return
@@ -90,10 +88,4 @@ class Background(Generic[T]):
 
     def _follow(self, planner: str, done: int, total: int) -> None:
         self.progress = (planner, done, total)
-
-    def _is_to_stop(self) -> bool:
-        """Asked before every step, of which many are short: pages go first after each `TURN`."""
-        if time.monotonic() - self._gave_way > TURN:
-            give_way()
-            self._gave_way = time.monotonic()
-        return self._stop.is_set()
+        give_way()

@@ -14,7 +14,7 @@ PATIENCE = 1.0
 """Seconds after which a page is drawn even so: others may wait for a planner or an upload."""
 
 GIVE_WAY = 0.05
-"""Seconds that the background waits at most for pages before it goes on."""
+"""Seconds that the background waits at most for pages before its next candidate."""
 
 _slots = threading.Semaphore(AT_ONCE)
 _mine = threading.local()
