@@ -31,20 +31,17 @@ from backend.profiles.layer import LayerSums
 from backend.profiles.profile import Profile
 
 TURN_COST = 1.15
-"""How many times as long as profiled a rank computes that takes turns with others on a core: they
-empty each other's caches (8 to 30 % more processor time, measured), and the kernel leaves cores
-idle between turns (docs/evidence/prediction.md)."""
+"""How many times as long as profiled a rank computes that takes turns with others on a core: caches
+are emptied, cores left idle between turns (docs/evidence/prediction.md)."""
 CORE_COST = 1.03
-"""The same of a rank with a core to itself: what it does between layers, and what messages leave
-in its caches."""
+"""The same of a rank with a core to itself: what it does between layers, what messages leave."""
 
 UpdateCosts = tuple[WeightUpdateCost, ...]
 
 
 @dataclass(frozen=True)
 class PlanDurations:
-    """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`,
-    which are those of one pipeline where all are on the same.
+    """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`.
 
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
