@@ -54,5 +54,6 @@ class EpochReport:
             losses.between_sites(sent, sums, math.sqrt(away / mean) if mean else 0.0, done)
         if self._has_energy and samples:
             [joules] = world.total([self._joules])
-            losses.took(joules / samples, done)
+            if math.isfinite(joules):  # a counter may be lost meanwhile
+                losses.took(joules / samples, done)
         self._sent, self._joules = SentBytes(), 0.0

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ class EnergyMeter:
         return self._gpu is not None or bool(self._processors)
 
     def taken(self) -> tuple[float, float]:
-        """Joules of the host's processors and of the GPU since it was asked before."""
+        """Joules of the host's processors and of the GPU since it was asked before; not a number
+        where a counter lets itself be read no longer."""
         gpu = self._gpu.taken() if self._gpu else 0.0
         return sum(each.taken() for each in self._processors), gpu
 
@@ -56,7 +58,10 @@ class _Processor:
         return None
 
     def taken(self) -> float:
-        now = self._read()
+        try:
+            now = self._read()
+        except (OSError, ValueError):
+            return nan
         since = (now - self._before) % (self._most + 1)
         self._before = now
         return since / 1e6
@@ -84,6 +89,9 @@ class _Gpu:
             return None
 
     def taken(self) -> float:
-        now = self._read()
+        try:
+            now = self._read()
+        except Exception:  # of the driver
+            return nan
         since, self._before = now - self._before, now
         return since / 1e3

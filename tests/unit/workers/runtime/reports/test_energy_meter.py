@@ -1,6 +1,7 @@
 """Joules by made-up counters: no machine that was at hand has them."""
 
 import sys
+from math import isnan
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,6 +46,13 @@ def test_a_counter_that_cannot_be_read_does_not_tell(tmp_path: Path, text: str) 
     processor(tmp_path, "intel-rapl:0", 1).write_text(text)
     assert not EnergyMeter(CPU, tmp_path).tells
     assert not EnergyMeter(CPU, tmp_path / "nothing").tells
+
+
+def test_a_counter_that_is_lost_meanwhile_ends_nothing(tmp_path: Path) -> None:
+    file = processor(tmp_path, "intel-rapl:0", 1)
+    meter = EnergyMeter(CPU, tmp_path)
+    file.unlink()
+    assert isnan(meter.taken()[0])
 
 
 def test_a_gpu_tells_by_its_uuid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
