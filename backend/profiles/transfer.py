@@ -1,6 +1,7 @@
 """A profile measured on one device as another would run it: layer by layer, by both peaks."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from backend.errors import InvalidInput
@@ -52,15 +53,8 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         f"peaks, {compute:.3g} where operations bind it and {memory:.3g} where memory does; were "
         f"every layer bound by the other, the whole would be {low:.3g} to {high:.3g} times as fast"
     )
-    return replace(
-        profile.with_layers(layers),
-        device=there.name,
-        whole_forward=0.0,
-        whole_backward=0.0,
-        whole_update=0.0,
-        coding_speeds=tuple(each.scaled(1 / memory) for each in profile.coding_speeds),
-        notes=(*profile.notes, note),
-    )
+    speeds = tuple(each.scaled(1 / memory) for each in profile.coding_speeds)
+    return replace(_of(profile, layers, there, note), coding_speeds=speeds)
 
 
 def computed(profile: Profile, there: Peak) -> Profile:
@@ -77,6 +71,11 @@ def computed(profile: Profile, there: Peak) -> Profile:
         _computed(layer, size, there)
         for layer, size in zip(profile.layers, _moved(profile), strict=True)
     )
+    return _of(profile, layers, there, f"not measured on {there.name}; {ERROR}")
+
+
+def _of(profile: Profile, layers: Iterable[Layer], there: Peak, note: str) -> Profile:
+    """`profile` with the layers of another device, and nothing that was measured as a whole."""
     return replace(
         profile.with_layers(layers),
         device=there.name,
@@ -84,7 +83,7 @@ def computed(profile: Profile, there: Peak) -> Profile:
         whole_backward=0.0,
         whole_update=0.0,
         coding_speeds=(),
-        notes=(*profile.notes, f"not measured on {there.name}; {ERROR}"),
+        notes=(*profile.notes, note),
     )
 
 
