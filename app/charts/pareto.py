@@ -1,6 +1,7 @@
 """Plans by the seconds of a sample and by its energy, or what it costs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -23,10 +24,13 @@ def pareto_chart(answers: Sequence[Answer]) -> go.Figure | None:
     if len(answers) < 2 or not (has_joules or has_money):
         return None
     drawing = figure(height=240, legend=False)
+    across = [answer.seconds_per_sample / MS for answer in answers]
+    up = [_height(answer, has_joules) for answer in answers]
     drawing.add_scatter(
-        x=[answer.seconds_per_sample / MS for answer in answers],
-        y=[_height(answer, has_joules) for answer in answers],
+        x=across,
+        y=up,
         mode="markers",
+        cliponaxis=False,
         marker={
             "size": 12,
             "color": palette.FORWARD,
@@ -35,10 +39,16 @@ def pareto_chart(answers: Sequence[Answer]) -> go.Figure | None:
         hovertext=[_hover(answer) for answer in answers],
         hoverinfo="text",
     )
-    drawing.update_xaxes(title={"text": "ms per sample"}, rangemode="tozero", fixedrange=True)
     title = "J per sample" if has_joules else "money per million samples"
-    drawing.update_yaxes(title={"text": title}, rangemode="tozero", fixedrange=True)
+    drawing.update_xaxes(title={"text": "ms per sample"}, fixedrange=True, **_scale(across))
+    drawing.update_yaxes(title={"text": title}, fixedrange=True, **_scale(up))
     return drawing
+
+
+def _scale(values: Sequence[float]) -> dict[str, Any]:
+    """By powers of ten: the slowest plan may take a hundred times as long as those worth a choice.
+    Not where one is nothing."""
+    return {"type": "log", "dtick": 1} if min(values) > 0 else {"rangemode": "tozero"}
 
 
 def _height(answer: Answer, by_joules: bool) -> float:
