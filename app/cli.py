@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from app.terminal import print_error
+from backend.ending import end_quickly
 from backend.errors import StageflowError
 
 GROUPS = {
@@ -85,6 +86,7 @@ def __getattr__(name: str) -> Any:
 
 def main() -> None:
     """Run the command line; an error that a person can mend ends it with code 1."""
+    end_quickly()
     try:
         application(_first(sys.argv[1:]))()
     except StageflowError as error:

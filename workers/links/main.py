@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from backend.codec import to_json
+from backend.ending import end_quickly
 from backend.links.link_test import Link
 from workers.runtime.process import device, die_with_parent, use_one_thread
 
@@ -30,6 +31,7 @@ Links = tuple[Link, ...]
 def main() -> int:
     """0 when everything is measured."""
     die_with_parent()
+    end_quickly()
     use_one_thread()
     chosen = device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.cores import MUCH
+from backend.ending import end_quickly
 from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.events import ProfileReady, Progress
@@ -48,6 +49,7 @@ SHARED = (
 def main() -> int:
     """Exit code 0 when the profile is written; otherwise a `RankError` was told."""
     die_with_parent()
+    end_quickly()
     tell_stacks()
     use_one_thread()
     keep_freed_memory()

@@ -69,9 +69,9 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     bounds = plan.bounds.tolist()
     needs, gives, channels = plan.needs.tolist(), plan.gives.tolist(), plan.channels.tolist()
     took, hop, alone = busy.tolist(), hops.tolist(), plan.alone.tolist()
-    count = len(bounds) - 1
-    at, clock = bounds[:-1], [0.0] * count
-    stage = [RECEIVE] * count
+    num_ranks = len(bounds) - 1
+    at, clock = bounds[:-1], [0.0] * num_ranks
+    stage = [RECEIVE] * num_ranks
     ends, starts = [0.0] * len(needs), [0.0] * len(needs)
     arrivals, posted = [NOT_YET] * plan.num_messages, [0.0] * plan.num_messages
     free = [0.0] * shared.num_links
@@ -82,11 +82,11 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     begun = [0.0] * len(missing)
     present: dict[int, list[int]] = {}
     parked: dict[int, int] = {}
-    ready = [(0.0, rank) for rank in range(count)]
-    parts_end, parts_done = [-inf] * count, [0] * count
+    ready = [(0.0, rank) for rank in range(num_ranks)]
+    parts_end, parts_done = [-inf] * num_ranks, [0] * num_ranks
     again: tuple[float, int] | None = None
-    has_own = not hosts and len(set(shared.devices)) == count
-    own = shared.own
+    has_own = not hosts and len(set(shared.devices)) == num_ranks
+    own, paths, latency, rings = shared.own, shared.paths, shared.latency, shared.rings
     while again or ready:
         now, rank = heappushpop(ready, again) if again else heappop(ready)
         again = None
@@ -107,10 +107,14 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
                     if not own[channel]:
                         stage[rank] = SEND
                         break
-                    begin = max((now, *(free[link] for link in shared.paths[channel])))
-                    posted[give], arrivals[give] = begin, begin + hop[node]
-                    for link in shared.paths[channel]:
-                        free[link] = max(begin, begin + hop[node] - shared.latency[channel])
+                    begin, path = now, paths[channel]
+                    for link in path:
+                        if free[link] > begin:
+                            begin = free[link]
+                    posted[give], arrivals[give] = begin, (arrival := begin + hop[node])
+                    held = arrival - latency[channel]
+                    for link in path:
+                        free[link] = held if held > begin else begin
                     if give in parked:
                         other = parked.pop(give)
                         heappush(ready, (clock[other], other))
@@ -124,25 +128,28 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
         if node == stop:
             continue
         need = needs[node]
-        if stage[rank] == SUM and (ring := shared.rings[-2 - need]):
+        if stage[rank] == SUM and (ring := rings[-2 - need]):
             links, parts = ring[0].get(rank, ()), ring[1]
             began, end = begun[-2 - need], parts_end[rank]
-            while parts_done[rank] < len(parts) and (end <= now or not links):
-                part = parts[parts_done[rank]]
-                begin = max(end, began - part.before)
+            done, count = parts_done[rank], len(parts)
+            while done < count and (end <= now or not links):
+                part = parts[done]
+                begin = began - part.before
+                if end > begin:
+                    begin = end
                 for link, _ in links:
                     if free[link] > begin:
                         begin = free[link]
                 for link, share in links:
                     free[link] = begin + share * part.seconds
                 end = begin + part.seconds
-                parts_done[rank] += 1
-            parts_end[rank] = end
-            if parts_done[rank] < len(parts):
+                done += 1
+            if done < count:
+                parts_end[rank], parts_done[rank] = end, done
                 again = end, rank
                 continue
             parts_end[rank], parts_done[rank] = -inf, 0
-            starts[node], ends[node] = began, max(began, end)
+            starts[node], ends[node] = began, end if end > began else began
             stage[rank], at[rank], clock[rank] = RECEIVE, node + 1, ends[node]
             again = clock[rank], rank
             continue
@@ -162,13 +169,13 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
         if stage[rank] == SEND:
             ends[node] = now
             give, channel = gives[node], channels[node]
-            begin = now
-            for link in shared.paths[channel]:
+            begin, path = now, paths[channel]
+            for link in path:
                 if free[link] > begin:
                     begin = free[link]
             arrival = begin + hop[node]
-            held = arrival - shared.latency[channel]
-            for link in shared.paths[channel]:
+            held = arrival - latency[channel]
+            for link in path:
                 free[link] = held if held > begin else begin
             posted[give], arrivals[give] = begin, arrival
             if give in parked:
@@ -185,7 +192,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             present.setdefault(collective, []).append(rank)
             if missing[collective]:
                 continue
-            if shared.rings and shared.rings[collective]:
+            if rings and rings[collective]:
                 for other in sorted(present.pop(collective)):
                     stage[other] = SUM
                     heappush(ready, (begun[collective], other))
