@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from backend.cluster.cluster import Cluster
+from backend.cluster.ring import RingLinks, ring
 from backend.pipeline.actions import (
     AllReduce,
     Average,
@@ -24,7 +25,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.planning.plan import Partition, Plan
 from backend.planning.sites import Sites
 from backend.prediction.cut_messages import CutMessages
-from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
+from backend.prediction.gradient_sums import BUCKET_BYTES, pieces
 from backend.prediction.site_exchange import SiteExchange
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.layer import LayerSums
@@ -230,12 +231,8 @@ class PlanDurations:
 
     @cached_property
     def update(self) -> tuple[float, ...]:
-        return self._seconds(
-            [
-                part.update / sharers
-                for part, sharers in zip(self._parts, self._sharers, strict=True)
-            ]
-        )
+        shared = zip(self._parts, self._sharers, strict=True)
+        return self._seconds([part.update / sharers for part, sharers in shared])
 
     @cached_property
     def gathering(self) -> tuple[float, ...]:

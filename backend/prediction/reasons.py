@@ -9,6 +9,7 @@ from backend.planning.memory import check_memory, memory_parts, parts_text, smal
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.across_sites import sites_reason
 from backend.prediction.bottleneck import explain, waits
+from backend.prediction.channel_splits import split_reason
 from backend.prediction.chosen_codecs import codec_reason
 from backend.prediction.durations import PlanDurations
 from backend.prediction.energy import energy, energy_reason
@@ -40,6 +41,8 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     yield _most_held(question, plan)
     if coded := codec_reason(question, plan):
         yield coded
+    if split := split_reason(question, plan):
+        yield split
     yield from _ran_ahead(question, plan)
     if warning := schedule(plan.schedule).warning:
         yield warning

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from backend.cluster.ring import RingLinks
 from backend.planning.sites import Sites
-from backend.prediction.gradient_sums import RingLinks
 from backend.profiles.profile import Profile
 from backend.profiles.state_precision import state_precision_named
 

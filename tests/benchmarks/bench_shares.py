@@ -1,10 +1,10 @@
 """Shares of replicas on unequal devices: what they gain, predicted and emulated.
 
-    python -m tests.benchmarks.bench_shares [--seconds 10] [--write]
+    python -m tests.benchmarks.bench_shares [--seconds 10] [--compared] [--write]
 
 The first table: data parallelism under 1F1B with flush with and without shares, run by real
-processes on emulated devices of which one is faster. The second: AccPar's comparison, predicted.
-Needs the published profiles beside the repository (../shared/profiles).
+processes on emulated devices of which one is faster. The second, alone with `--compared`: AccPar's
+comparison, predicted. Needs the published profiles beside the repository (../shared/profiles).
 """
 
 import argparse
@@ -27,6 +27,7 @@ from backend.planning.baselines import data_parallel, straight  # noqa: E402
 from backend.planning.plan import Plan  # noqa: E402
 from backend.planning.sharing_out import shared_out  # noqa: E402
 from backend.prediction.answer import rank  # noqa: E402
+from backend.prediction.channel_splits import channel_splits  # noqa: E402
 from backend.prediction.predict import predict  # noqa: E402
 from backend.prediction.question import Question  # noqa: E402
 from backend.prediction.shapes import microbatch_unit, steady_shape  # noqa: E402
@@ -51,7 +52,10 @@ EMULATED = (
     "equal: emulated / predicted",
     "shares: emulated / predicted",
 )
-COMPARED = ("model", "data parallel", "with shares", "straight", "best", "its plan")
+COMPARED = (
+    *("model", "data parallel", "with shares", "and splits", "in best's updates"),
+    *("straight", "best", "best and splits", "best's plan"),
+)
 RANK = Path(__file__).with_name("emulated_rank.py")
 PORT = 29_750
 
@@ -62,8 +66,10 @@ def main() -> None:
     page = evidence("shares", "bench_shares")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--compared", action="store_true")
     given = parser.parse_args()
-    page.table("shares", EMULATED, emulated(given.seconds))
+    if not given.compared:
+        page.table("shares", EMULATED, emulated(given.seconds))
     page.table("accpar", COMPARED, compared())
     return None
 
@@ -130,19 +136,30 @@ def compared() -> Iterator[tuple[str, ...]]:
     cluster = unequal(*[1.0] * 4, *[RATIO] * 4, bandwidth=1e9)
     for model, title in MODELS.items():
         profile = at_batch(load(model), 64)
+        question = Question(profile, cluster, "best", SCHEDULE, BATCH)
         equal = everywhere(profile, cluster)
+        base = question.predict(equal).samples_per_second
+        (answer,) = rank(question)
+        best = answer.prediction.plan
+        shared = shared_out(equal, cluster)
+        as_best = shared_out(replace(equal, batch=best.batch), cluster)
         even = replace(equal, partition=straight(profile, cluster))
-        (best,) = rank(Question(profile, cluster, "best", SCHEDULE, BATCH))
-        base = predict(profile, cluster, equal).samples_per_second
-        shared = predict(profile, cluster, shared_out(equal, cluster)).samples_per_second
-        yield (
-            title,
-            "1x",
-            f"{shared / base:.2f}x",
-            f"{predict(profile, cluster, even).samples_per_second / base:.2f}x",
-            f"{best.prediction.samples_per_second / base:.2f}x",
-            best.prediction.plan.label,
+        rates = (
+            question.predict(shared).samples_per_second,
+            _with_splits(question, shared),
+            _with_splits(question, as_best),
+            question.predict(even).samples_per_second,
+            question.predict(best).samples_per_second,
+            _with_splits(question, best),
         )
+        gains = (f"{rate / base:.2f}x" for rate in rates)
+        yield (title, "1x", *gains, f"{best.label}, {best.batch} an update")
+
+
+def _with_splits(question: Question, plan: Plan) -> float:
+    """Samples/s with the layers split that planning would split."""
+    split = channel_splits(question, plan)
+    return split.samples_per_second if split else question.predict(plan).samples_per_second
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.ring import RingLinks, ring
 from backend.pipeline.actions import AllReduce
 from backend.pipeline.links import OwnLinks, SumPart, exposed
 from backend.pipeline.lower import lower
@@ -14,7 +15,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.simulate import simulate
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.durations import PlanDurations
-from backend.prediction.gradient_sums import RingLinks, pieces, ring
+from backend.prediction.gradient_sums import pieces
 from backend.prediction.predict import predict
 from backend.prediction.shapes import steady_shape
 from backend.prediction.shared_links import ClusterLinks

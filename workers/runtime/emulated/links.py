@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.cluster.cluster import Cluster
-from backend.prediction.gradient_sums import ring
+from backend.cluster.ring import ring
 
 NUMBER = struct.Struct("d")
 KEPT = 8

@@ -1,0 +1,132 @@
+"""What a plan would gain by layers split by channels: by hand, on published profiles, and where
+nothing is told."""
+
+from dataclasses import replace
+
+import pytest
+from published import FOLDER, at_batch, load
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.planning.baselines import data_parallel
+from backend.planning.channels.types import LayerType
+from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sharing_out import shared_out
+from backend.prediction.answer import rank
+from backend.prediction.channel_splits import channel_splits, split_profile, split_reason
+from backend.prediction.predict import predict
+from backend.prediction.question import Question
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
+
+published = pytest.mark.skipif(not FOLDER.is_dir(), reason="no published profiles")
+WIDE = (
+    Layer("in", "Input", 0.0, 0.0, 8, 0),
+    Layer("fc", "Linear", 1.0, 2.0, 8, 1000, update=0.5),
+)
+
+
+def asked(layers=WIDE, *, batch=2, bandwidth=100.0, speeds=(1.0, 1.0), schedule="1f1b-flush"):
+    each = tuple(Device(f"x{speed:g}", speed=speed) for speed in speeds)
+    cluster = Cluster((Level(len(speeds), bandwidth),), each[0], each)
+    profile = Profile("wide", ModelGraph.chain(layers), 1)
+    stages = (Stage(0, len(layers), tuple(range(len(speeds)))),)
+    plan = Plan("by-hand", Partition(stages), schedule, 1, batch)
+    return Question(profile, cluster, batch=batch), plan
+
+
+def test_the_rate_is_that_of_compute_and_exchanges_by_hand():
+    """Two microbatches of 8 bytes on two replicas: compute 3 s, then 10 s of sums and 0.5 s of
+    update; or by input channels a quarter there and back and the sum of outputs of 16 bytes, half
+    of the gradient back, 0.32 s at 100 bytes/s, and 0.25 s of update."""
+    question, plan = asked()
+    assert question.predict(plan).samples_per_second == pytest.approx(2 / 13.5)
+    found = channel_splits(question, plan)
+    assert found.stages[0].kinds == (LayerType.SAMPLES, LayerType.INPUTS)
+    assert found.samples_per_second == pytest.approx(2 / (3 + 0.32 + 0.25))
+    assert found.gain == pytest.approx(13.5 / 3.57)
+
+
+def test_unequal_devices_with_shares_have_unequal_parts():
+    """Speeds 1 and 2 take 2 and 4 of 6 microbatches, 6 s; the slower lacks most: 4/6 of what all
+    read, 2/9 of channels. Input and output channels take the same."""
+    question, plan = asked(speeds=(1.0, 2.0), batch=6, bandwidth=1000.0)
+    shared = shared_out(plan, question.cluster)
+    found = channel_splits(question, shared)
+    assert found.stages[0].replicas.parts == pytest.approx((1 / 3, 2 / 3))
+    assert found.stages[0].kinds[1] is not LayerType.SAMPLES
+    moved = (2 / 9 + 2 / 9 + 1 + 2 / 3) * 6 * 8 / 1000
+    assert found.samples_per_second == pytest.approx(6 / (6 + moved + 0.5 / 3))
+
+
+def test_without_a_split_profile_and_prediction_are_those_of_data_parallelism():
+    question, plan = asked(bandwidth=100.0)
+    found = channel_splits(question, plan)
+    plain = tuple(
+        replace(each, kinds=(LayerType.SAMPLES,) * len(each.units)) for each in found.stages
+    )
+    same = split_profile(question.profile, plain)
+    assert same == question.profile
+    assert predict(same, question.cluster, plan) == predict(
+        question.profile, question.cluster, plan
+    )
+
+
+def test_a_reason_names_layers_gain_and_weights():
+    question, plan = asked()
+    assert split_reason(question, plan) == (
+        "Split by channels over the replicas instead of copied, of stage 0 fc by input channels: "
+        "that would make 3.78 times as many samples/s by calculation, and the largest replicas "
+        "would hold 500 bytes of these weights instead of 1,000 bytes. Runs do not split layers."
+    )
+
+
+def test_reasons_of_an_answer_say_so():
+    question, _ = asked()
+    (answer,) = rank(replace(question, planner="data-parallel", schedule="1f1b-flush"))
+    assert sum("Split by channels" in reason for reason in answer.reasons) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recompute": True},
+        {"shard_state": True},
+        {"partition": Partition((Stage(0, 2, (0,)),))},
+        {"partition": Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))},
+        {"schedule": "2bw", "partition": Partition((Stage(0, 1, (2,)), Stage(1, 2, (0, 1))))},
+    ],
+)
+def test_nothing_is_told_where_replicas_do_not_meet(change):
+    question, plan = asked(speeds=(1.0, 1.0, 1.0))
+    assert split_reason(question, replace(plan, **change)) == ""
+
+
+def test_a_stage_alone_meets_once_per_round_without_a_flush():
+    question, plan = asked(schedule="pipedream", batch=1)
+    found = channel_splits(question, plan)
+    assert found.stages[0].replicas.num_microbatches == 2
+    assert found.gain > 3
+
+
+@pytest.mark.parametrize("model", ["alexnet", "vgg16"])
+@published
+def test_fully_connected_layers_are_split_on_slow_links_alone(model):
+    slow, fast = (Cluster((Level(8, bandwidth),), Device()) for bandwidth in (1e9, 1e11))
+    profile = at_batch(load(model), 64)
+    plan = Plan("", data_parallel(profile, slow), "1f1b-flush", 64, 16)
+    found = channel_splits(Question(profile, slow), plan)
+    split = [found.profile.layers[unit.first].kind for unit, _ in found.stages[0].split]
+    assert split == ["Linear"] * 3
+    assert found.gain > 1.5
+    assert channel_splits(Question(profile, fast), plan) is None
+
+
+@pytest.mark.parametrize("bandwidth", [1e8, 1e9, 1e10])
+@published
+def test_convolutions_of_resnet_are_not_split(bandwidth):
+    profile = at_batch(load("resnet50"), 64)
+    cluster = Cluster((Level(8, bandwidth),), Device())
+    plan = Plan("", data_parallel(profile, cluster), "1f1b-flush", 64, 16)
+    found = channel_splits(Question(profile, cluster), plan)
+    split = found.stages[0].split if found else ()
+    assert not [unit for unit, _ in split if profile.layers[unit.first].kind == "Conv2d"]
