@@ -8,13 +8,17 @@ from functools import cached_property
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
-SPLIT_KINDS = frozenset({"Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag"})
-"""Kinds of layers whose output is a sum over input channels for each output channel."""
+SPLIT_KINDS = frozenset(
+    {"Linear", "Conv1d", "Conv2d", "Conv3d", "Conv1D", "Embedding", "EmbeddingBag"}
+)
+"""Kinds of layers whose output is a sum over input channels for each output channel (Conv1D is
+the linear layer of Hugging Face's GPT-2)."""
 BY_CHANNEL = frozenset(
     {"ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "LeakyReLU", "ELU", "Hardswish", "Dropout"}
     | {"Dropout2d", "MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d", "AdaptiveAvgPool2d"}
+    | {"relu", "gelu", "silu", "tanh", "sigmoid", "dropout", "max_pool2d", "avg_pool2d"}
 )
-"""Kinds without weights that compute each channel by itself."""
+"""Kinds without weights, modules and functions, that compute each channel by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,32 @@ def test_nothing_is_told_where_replicas_do_not_meet(change):
     assert split_reason(question, replace(plan, **change)) == ""
 
 
+def test_vocabularies_are_split_and_what_lies_between_is_copied():
+    layers = (
+        Layer("words", "Embedding", 0.1, 0.1, 100, 1_000_000),
+        Layer("lstm", "LSTM", 1.0, 2.0, 100, 500),
+        Layer("scores", "Linear", 1.0, 2.0, 800, 1_000_000),
+        Layer("loss", "relu", 0.1, 0.1, 800, 0),
+    )
+    question, plan = asked(layers, bandwidth=1e4)
+    found = channel_splits(question, plan)
+    (stage,) = found.stages
+    assert [layers[unit.first].name for unit, _ in stage.split] == ["words", "scores"]
+    assert stage.kinds[1] is LayerType.SAMPLES
+    assert found.gain > 10
+
+
+def test_pipelines_split_a_stage_that_is_replicated_by_its_own_count():
+    layers = (*WIDE, Layer("last", "LSTM", 3.0, 3.0, 8, 1000))
+    question, plan = asked(layers, speeds=(1.0, 1.0, 1.0), batch=4)
+    stages = (Stage(0, 2, (0, 1)), Stage(2, 3, (2,)))
+    found = channel_splits(question, replace(plan, partition=Partition(stages)))
+    first, last = found.stages
+    assert first.kinds == (LayerType.SAMPLES, LayerType.INPUTS)
+    assert (first.replicas.num_microbatches, first.replicas.num_rounds) == (4, 2)
+    assert not list(last.split)
+
+
 def test_a_stage_alone_meets_once_per_round_without_a_flush():
     question, plan = asked(schedule="pipedream", batch=1)
     found = channel_splits(question, plan)
