@@ -24,6 +24,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "every_placement": (("120", "8"),),
     "every_plan": (("vgg16", "resnet50", "A", "8x8"),),
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
+    "first_answer": (("--servers", "4,9"),),
     "large_model": (("--width", "512", "--depth", "8", "--epochs", "2"),),
     "history": (("--runs", "10000", "--database", "sqlite"),),
     "parallel_pipelines": (("--epochs", "1"),),
@@ -50,7 +51,7 @@ WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
     *("codecs", "local_losses", "prediction", "run_ahead", "shared_node", "shares", "synthesised"),
-    "timeline",
+    *("first_answer", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

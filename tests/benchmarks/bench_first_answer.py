@@ -1,0 +1,107 @@
+"""How soon the Plan page says a first plan, and its last one, after somebody asks.
+
+    python -m tests.benchmarks.bench_first_answer [--servers 4,6,9,12,16] [--write]
+
+Published profiles on servers of four V100, in Chromium: each number of servers is typed into the
+open page; "fresh" is a browser that was never there. The clock is in this process, which looks
+every few milliseconds: from Enter, or from opening the address, to the changed samples/s, and to
+those that then stay for `STAYS` seconds.
+"""
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from backend.profiles.files import read_profile_file
+from tests.app import seed
+from tests.benchmarks.bench_pages import dashboard
+from tests.benchmarks.evidence import evidence
+from tests.e2e.emulated_case import PUBLISHED
+
+MODELS = {"vgg16": "vgg16", "resnet50": "resnet50"}
+"""Folder of the profile, and the zoo's model that it is kept with."""
+MICROBATCH, STAYS = 128, 6.0
+HEAD = ["asked", "model", "questions", "first plan, median and slowest", "last plan"]
+RATE = "[data-testid=stMetricValue]"
+
+
+def main() -> None:
+    found = evidence("pages", "bench_first_answer")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--servers", default="4,6,9,12,16")
+    servers = parser.parse_args().servers.split(",")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        seed.settings(Path(folder)),
+    ):
+        backend = seed.fresh()
+        for name, definition in MODELS.items():
+            text = (PUBLISHED / name / "graph.txt").read_text()
+            profile = read_profile_file(f"{name}.txt", text, MICROBATCH)
+            backend.profiles.add(profile, backend.definitions.add_zoo(definition).id)
+        backend.close()
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        with dashboard() as (url, *_):
+            found.table("first-answer", HEAD, rows(browser, url, servers))
+        browser.close()
+
+
+def rows(browser: Browser, url: str, servers: list[str]) -> Iterator[list[str]]:
+    for number, model in enumerate(MODELS, start=1):
+        asked, page = [], opened(browser)
+        page.goto(f"{url}/plan?profile={number}&cluster=cluster-a:2")
+        answered(page, "", time.monotonic())
+        for count in servers:
+            before, box = page.locator(RATE).first.inner_text(), page.get_by_label("Servers")
+            box.fill(count)
+            start = time.monotonic()
+            box.press("Enter")
+            asked.append(answered(page, before, start))
+        yield row("in the open page", model, asked)
+        page.context.close()
+    for number, model in enumerate(MODELS, start=1):
+        asked = []
+        for count in servers:
+            page = opened(browser)
+            start = time.monotonic()
+            page.goto(f"{url}/plan?profile={number}&cluster=cluster-a:{int(count) + 1}")
+            asked.append(answered(page, "", start))
+            page.context.close()
+        yield row("in a fresh browser", model, asked)
+
+
+def opened(browser: Browser) -> Page:
+    return browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
+
+
+def answered(page: Page, before: str, start: float) -> tuple[float, float]:
+    """Seconds since `start` to samples/s other than `before`, and to those that stay."""
+    said, first, last = before, 0.0, 0.0
+    while not first or time.monotonic() - start < last + STAYS:
+        values = page.locator(RATE).all_inner_texts()[:1]
+        if values and values[0].endswith("/s") and values[0] != said:
+            said, last = values[0], time.monotonic() - start
+            first = first or last
+        time.sleep(0.005)
+    return first, last
+
+
+def row(asked: str, model: str, found: list[tuple[float, float]]) -> list[str]:
+    firsts, lasts = zip(*found, strict=True)
+    first = f"{median(firsts):.2f} s, {max(firsts):.2f} s"
+    last = f"{median(lasts):.2f} s, {max(lasts):.2f} s"
+    return [asked, model, str(len(found)), first, last]
+
+
+if __name__ == "__main__":
+    main()
