@@ -7,20 +7,20 @@ import plotly.graph_objects as go
 from app.charts import palette
 from app.charts.frame import figure
 from app.formats import count, percent, size, size_unit
-from backend.cluster.cluster import Cluster
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition
-from backend.prediction.prediction import Prediction
+from backend.planning.room import DeviceRoom
 
 OVER = palette.LIMIT  # more than there is
 
 
-def memory(cut: Partition, held: Sequence[Holding], limits: Sequence[float | None]) -> go.Figure:
-    """One bar per pipeline rank of what each of its devices holds, by kind (`parts` names them);
-    the limit as a line."""
-    both = list(zip(held, limits, strict=True))
-    names = [_name(cut, number, *each) for number, each in enumerate(both)]
-    hover = [_hover(cut, number, *each) for number, each in enumerate(both)]
+def memory(cut: Partition, rooms: Sequence[DeviceRoom]) -> go.Figure:
+    """One bar per pipeline rank of what its device with the least room holds (`least_room`), by
+    kind (`parts` names them); what that device has as a line."""
+    rooms = rooms[: cut.pipeline_size]
+    held, limits = [room.held for room in rooms], [room.device.memory for room in rooms]
+    names = [_name(cut, number, room) for number, room in enumerate(rooms)]
+    hover = [_hover(cut, number, room) for number, room in enumerate(rooms)]
     top = max([holding.total for holding in held] + [limit for limit in limits if limit], default=0)
     factor, unit = size_unit(top)
     drawing = figure(height=64 + 30 * len(held), legend=False)
@@ -53,35 +53,28 @@ def memory(cut: Partition, held: Sequence[Holding], limits: Sequence[float | Non
     return drawing
 
 
-def limits_of(cluster: Cluster, prediction: Prediction) -> list[float | None]:
-    """Per pipeline rank the memory of its smallest device, None where that is not known."""
-    found: list[float | None] = []
-    for stage in prediction.plan.partition.stages[: prediction.plan.partition.pipeline_size]:
-        memories = [cluster.at(device).memory for device in stage.devices]
-        known = [memory for memory in memories if memory is not None]
-        found.append(min(known) if known else None)
-    return found
-
-
 def parts(held: Sequence[Holding]) -> dict[str, str]:
     """The colours of what any of them holds."""
     there = {word for holding in held for word in holding.named}
     return {word: colour for word, colour in palette.MEMORY.items() if word in there}
 
 
-def _name(cut: Partition, pipeline_rank: int, held: Holding, limit: float | None) -> str:
+def _name(cut: Partition, pipeline_rank: int, room: DeviceRoom) -> str:
     """What stands beside a bar; more than there is stands out."""
-    replicas, total = cut.replicas[pipeline_rank], size(held.total)
-    if limit is not None and held.total > limit:
+    replicas, total = cut.replicas[pipeline_rank], size(room.held.total)
+    if room.excess > 0:
         total = f'<b style="color:{OVER}">{total}</b>'
     return f"stage {pipeline_rank}" + (f" ×{replicas}" if replicas > 1 else "") + f"  {total}"
 
 
-def _hover(cut: Partition, pipeline_rank: int, held: Holding, limit: float | None) -> str:
-    devices = ", ".join(map(str, cut.stages[pipeline_rank].devices))
+def _hover(cut: Partition, pipeline_rank: int, room: DeviceRoom) -> str:
+    stage, held, limit = cut.stages[pipeline_rank], room.held, room.device.memory
+    where = f"each of the devices {', '.join(map(str, stage.devices))}"
+    if stage.shares:
+        where = f"device {stage.devices[room.replica]}, which has the least room"
     lines = [
         f"<b>stage {pipeline_rank}</b> · {count(cut.replicas[pipeline_rank], 'replica')}",
-        f"{size(held.total)} on each of the devices {devices}",
+        f"{size(held.total)} on {where}",
         *(f"{word} {size(part)}" for word, part in held.named.items()),
     ]
     if limit is not None:

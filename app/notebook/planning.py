@@ -87,16 +87,17 @@ class NotebookPlan:
 
     def memory(self) -> "go.Figure":
         """The chart of the Plan page: what each stage's devices hold, beside their limit."""
-        from app.charts.memory import limits_of, memory
+        from app.charts.memory import memory
         from app.notebook.figures import inked
-        from backend.planning.memory import memory_parts
+        from backend.planning.memory import replica_parts
+        from backend.planning.room import least_room
 
         plan, question = self.plan, self.question
-        held = memory_parts(
+        held = replica_parts(
             question.at(plan.microbatch), plan, steady_shape(plan), question.optimizer
         )
-        limits = limits_of(question.cluster, self.prediction)
-        found = inked(memory(plan.partition, held[: plan.partition.pipeline_size], limits))
+        rooms = least_room(held, question.cluster, plan.partition)
+        found = inked(memory(plan.partition, rooms))
         found.update_layout(showlegend=True, margin={"t": 36}, height=found.layout.height + 28)
         return found
 

@@ -13,19 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.cluster.cluster import Cluster, Device
+from backend.cluster.cluster import Cluster
 from backend.pipeline.memory import Holding
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.depth import StageDepth
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 from backend.planning.cost import Floats
 from backend.planning.optimizers import optimizer_named
-from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
+from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.layer import Layer
 from backend.profiles.profile import Profile
 from backend.profiles.state_precision import state_precision_named
-from backend.units import bytes_text
 
 Ints = NDArray[np.int64]
 
@@ -125,23 +124,22 @@ def at_work(layers: Iterable[Layer]) -> int:
     return max((layer.work_bytes or 0 for layer in layers), default=0)
 
 
-def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[Holding, ...]:
-    """What the devices of each stage hold at the peak, by the bounds that the schedule promises.
+def replica_parts(
+    profile: Profile, plan: Plan, shape: Shape, optimizer: str
+) -> tuple[tuple[Holding, ...], ...]:
+    """What each replica of each stage holds at the peak, by the bounds that the schedule promises.
 
     A device with several chunks holds the weights of all of them, and as many activations as
-    its schedule has in flight, counted at its largest chunk; with shares the replica that has most
-    in flight counts. Parallel pipelines hold everything
-    each, and what they exchange by (AvgPipe: a reference of the weights together). In which
-    precision the state is kept says the profile, and what a process holds beside.
+    its schedule has in flight, counted at its largest chunk; with shares each replica has its own
+    number in flight. Parallel pipelines hold everything each, and what they exchange by (AvgPipe: a
+    reference of the weights together). In which precision the state is kept says the profile, and
+    what a process holds beside.
     """
     rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
     finest = state_precision_named(profile.state_precision).finest
     again = plan.recompute and rule.recomputation_frees
-    found: list[Holding] = []
-    for pipeline_rank in range(shape.pipeline_size):
-        each = [shape.coordinates[rank] for rank in shape.group_of(pipeline_rank)]
-        at = max(each, key=rule.in_flight) if each[0].shares_here else each[0]
-        stages = [plan.partition.stages[number] for number in shape.stages_of(pipeline_rank)]
+
+    def held_at(at: RankCoordinates, stages: Sequence[Stage]) -> Holding:
         live, held, late = rule.live(at), rule.in_flight(at), rule.deferred(at)
         once = [held_once(ordered, stage, live, optimizer, plan.shard_state) for stage in stages]
         waiting = [held_in_flight(ordered, stage, held, again, late) for stage in stages]
@@ -149,47 +147,30 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
         alone = own + Holding(process=profile.process_bytes)
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
         kept = Holding(weights=plan.exchange_copies * finest * reference)
-        found.append(alone.times(plan.num_pipelines // plan.num_sites) + kept)
+        return alone.times(plan.num_pipelines // plan.num_sites) + kept
+
+    found: list[tuple[Holding, ...]] = []
+    for pipeline_rank in range(shape.pipeline_size):
+        group = shape.group_of(pipeline_rank)
+        stages = [plan.partition.stages[number] for number in shape.stages_of(pipeline_rank)]
+        first = shape.coordinates[group[0]]
+        if first.shares_here:
+            each = tuple(held_at(shape.coordinates[rank], stages) for rank in group)
+        else:
+            each = (held_at(first, stages),) * len(group)
+        found.append(each)
     return tuple(found[shape.pipeline_rank_of(stage)] for stage in range(shape.num_stages))
+
+
+def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[Holding, ...]:
+    """Of each stage what the replica holds that holds most: those of `replica_parts`."""
+    every = replica_parts(profile, plan, shape, optimizer)
+    return tuple(max(each, key=lambda holding: holding.total) for each in every)
 
 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
     """Peak bytes of the devices that hold each stage: the sums of `memory_parts`."""
     return tuple(held.total for held in memory_parts(profile, plan, shape, optimizer))
-
-
-def smallest_devices(cluster: Cluster, partition: Partition) -> tuple[Device, ...]:
-    """Per stage the device with the least memory that holds it."""
-    return tuple(
-        min((cluster.at(d) for d in stage.devices), key=lambda device: device.memory or np.inf)
-        for stage in partition.stages
-    )
-
-
-def check_memory(held: Sequence[Holding], devices: Sequence[Device]) -> None:
-    """Raise `PlanDoesNotFit` where a stage needs more than its device has; `held` is what the
-    devices of each stage hold, `devices` the smallest of each. Unknown memory is not checked."""
-    needs = [holding.total for holding in held]
-    excess = [
-        0.0 if device.memory is None else need - device.memory
-        for need, device in zip(needs, devices, strict=True)
-    ]
-    worst = max(range(len(needs)), key=excess.__getitem__)
-    device = devices[worst]
-    if excess[worst] > 0 and device.memory is not None:
-        raise PlanDoesNotFit(
-            f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
-            f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
-            f"It holds {parts_text(held[worst])}. Recompute activations, use fewer microbatches "
-            "in flight, more stages, a smaller microbatch, 2BW's two weight versions, or state in "
-            "bfloat16 or sharded over replicas.",
-        )
-
-
-def parts_text(held: Holding) -> str:
-    """The parts, the largest first: "weights 3.10 GiB, optimizer 2.00 GiB"."""
-    parts = sorted(held.named.items(), key=lambda part: -part[1])
-    return ", ".join(f"{word} {bytes_text(part)}" for word, part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +271,15 @@ class MemoryRule:
         return np.asarray(needed <= machine * (self.limit - self.process))
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
-        """Whether every stage keeps within the memory of its devices, as `memory_bytes` counts."""
+        """Whether every replica keeps within the memory of its device, as `replica_parts`
+        counts."""
         segment = 2 * partition.num_devices * lcm(self.batch, *partition.rounds)
         name, shard = self.schedule.name, self.sharded
         plan = Plan("", partition, name, 1, self.batch, self.recompute, shard_state=shard)
         shape = replace(plan, run_ahead=self.run_ahead).shape(segment)
-        needs = memory_bytes(profile, plan, shape, self.optimizer)
-        limits = (min(self.limit, d.memory or inf) for d in smallest_devices(cluster, partition))
-        return all(need <= limit for need, limit in zip(needs, limits, strict=True))
+        held = replica_parts(profile, plan, shape, self.optimizer)
+        return all(
+            need.total <= min(self.limit, cluster.at(device).memory or inf)
+            for needs, stage in zip(held, partition.stages, strict=True)
+            for need, device in zip(needs, stage.devices, strict=True)
+        )

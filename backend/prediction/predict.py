@@ -9,8 +9,9 @@ from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.timeline import Timeline
-from backend.planning.memory import check_memory, memory_parts, smallest_devices
+from backend.planning.memory import replica_parts
 from backend.planning.plan import Plan
+from backend.planning.room import check_memory
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
 from backend.prediction.estimated import estimated
@@ -42,9 +43,9 @@ def predict(
     shape = with_one_way(steady_shape(plan), profile, plan.partition)
     rule = schedule(plan.schedule)
     rule.check(shape)
-    held = memory_parts(profile, plan, shape, optimizer)
-    check_memory(held, smallest_devices(cluster, plan.partition))
-    memory = tuple(holding.total for holding in held)
+    held = replica_parts(profile, plan, shape, optimizer)
+    check_memory(held, cluster, plan.partition)
+    memory = tuple(max(one.total for one in each) for each in held)
     if forwards(plan, shape) > MOST_FORWARDS:
         durations = PlanDurations.of(profile, cluster, plan)
         guess = estimated(durations, plan, shape, memory)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.pipedream import PIPEDREAM
-from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
+from backend.planning.memory import memory_parts, replica_parts
 from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.room import check_memory, parts_text
 from backend.prediction.across_sites import sites_reason
 from backend.prediction.bottleneck import explain, waits
 from backend.prediction.channel_splits import split_reason
@@ -95,9 +96,10 @@ def _ran_ahead(question: Question, plan: Plan) -> Iterator[str]:
 
 def _excess(question: Question, plan: Plan) -> PlanDoesNotFit | None:
     """Why `plan` does not fit the memory; None where it does."""
-    held = memory_parts(question.at(plan.microbatch), plan, steady_shape(plan), question.optimizer)
+    profile = question.at(plan.microbatch)
+    held = replica_parts(profile, plan, steady_shape(plan), question.optimizer)
     try:
-        check_memory(held, smallest_devices(question.cluster, plan.partition))
+        check_memory(held, question.cluster, plan.partition)
     except PlanDoesNotFit as fault:
         return fault
     return None

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
-from backend.planning.memory import check_memory, memory_parts, smallest_devices
+from backend.planning.memory import replica_parts
 from backend.planning.plan import Plan, PlanDoesNotFit, Stage
+from backend.planning.room import check_memory
 from backend.prediction.bottleneck import busiest, loads
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
@@ -70,9 +71,9 @@ def _changes(now: str, then: str) -> str:
 
 def _too_much(profile: Profile, cluster: Cluster, moved: Plan, optimizer: str) -> str:
     """Why the plan does not fit; "" where it does."""
-    held = memory_parts(profile, moved, steady_shape(moved), optimizer)
+    held = replica_parts(profile, moved, steady_shape(moved), optimizer)
     try:
-        check_memory(held, smallest_devices(cluster, moved.partition))
+        check_memory(held, cluster, moved.partition)
     except PlanDoesNotFit as fault:
         return f", but {fault}"
     return ""

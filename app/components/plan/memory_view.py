@@ -3,9 +3,10 @@
 import streamlit as st
 
 from app.charts.frame import CONFIG
-from app.charts.memory import limits_of, memory, parts
+from app.charts.memory import memory, parts
 from app.components.shell.layout import card
-from backend.planning.memory import memory_parts
+from backend.planning.memory import replica_parts
+from backend.planning.room import least_room
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
@@ -23,15 +24,18 @@ LEGEND = (
 def memory_view(prediction: Prediction, question: Question) -> None:
     """One bar per pipeline rank of what its devices hold; without a limit the bars alone."""
     plan, cut = prediction.plan, prediction.plan.partition
-    limits = limits_of(question.cluster, prediction)
     profile = question.at(plan.microbatch)
-    held = memory_parts(profile, plan, steady_shape(plan), question.optimizer)
-    said = "dotted: the device's memory" if any(limits) else "limit not known"
+    held = replica_parts(profile, plan, steady_shape(plan), question.optimizer)
+    rooms = least_room(held, question.cluster, cut)
+    known = any(room.device.memory for room in rooms)
+    said = "dotted: the device's memory" if known else "limit not known"
     with card("Memory per device", said):
         st.plotly_chart(
-            memory(cut, held[: cut.pipeline_size], limits),
+            memory(cut, rooms),
             key="memory",
             config=CONFIG,
             alt=ALT,
         )
-        st.html(" ".join(LEGEND.format(*each) for each in parts(held).items()))
+        st.html(
+            " ".join(LEGEND.format(*each) for each in parts([room.held for room in rooms]).items())
+        )

@@ -73,6 +73,9 @@ def _memory(found: Prediction, cluster: Cluster) -> Figure:
     stage = found.memory_bytes.index(peak)
     if limit is None:
         return Figure("Peak memory", size(peak), f"stage {stage}", help="Limit not known")
+    if not cluster.is_uniform:
+        words = "Devices differ: the bars below show the one with the least room of each stage"
+        return Figure("Peak memory", size(peak), f"stage {stage}", help=words)
     return Figure("Peak memory", size(peak), f"{size(limit - peak)} free", help=f"Stage {stage}")
 
 

@@ -5,7 +5,8 @@ from math import inf, isfinite
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule
-from backend.planning.memory import check_memory, memory_parts, smallest_devices
+from backend.planning.memory import replica_parts
+from backend.planning.room import check_memory
 from backend.prediction.predict import check_plan
 from backend.prediction.shapes import steady_shape
 from backend.profiles.devices import peak
@@ -174,8 +175,8 @@ def _check_memory(spec: TrainSpec, profile: Profile, cluster: Cluster) -> None:
     """Raise `PlanDoesNotFit`: the plan may have been made for another optimizer, or for state in
     another precision."""
     kept = kept_in(at_microbatch(profile, spec.plan.microbatch), spec.state_precision)
-    held = memory_parts(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.planned)
-    check_memory(held, smallest_devices(cluster, spec.plan.partition))
+    held = replica_parts(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.planned)
+    check_memory(held, cluster, spec.plan.partition)
 
 
 def _at_least_one(name: str, value: int) -> None:

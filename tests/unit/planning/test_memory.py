@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.cluster import Cluster, Level
 from backend.errors import InvalidInput
-from backend.pipeline.memory import Holding, memory, peak
+from backend.pipeline.memory import memory, peak
 from backend.pipeline.schedules.catalog import schedule, training_schedules
-from backend.planning.memory import check_memory, held_in_flight, held_once, memory_bytes
-from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
+from backend.planning.memory import held_in_flight, held_once, memory_bytes
+from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predicted_program
 from backend.prediction.shapes import steady_shape
 from backend.prediction.sizes import PlanSizes
@@ -28,10 +28,6 @@ PROFILE = Profile("p", ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2))), 1)
 def stage_bytes_of(profile, stage, versions, in_flight, optimizer, recompute=False):
     once = held_once(profile, stage, versions, optimizer)
     return (once + held_in_flight(profile, stage, in_flight, recompute)).total
-
-
-def holdings(*totals):
-    return [Holding(weights=total) for total in totals]
 
 
 def test_the_layer_that_needs_most_is_at_work_where_there_is_work():
@@ -105,18 +101,6 @@ def test_an_unknown_optimizer_names_the_known_ones():
     assert "adam" in refusal.value.advice
 
 
-def test_a_stage_that_does_not_fit_is_named_with_the_excess():
-    with pytest.raises(
-        PlanDoesNotFit, match=r"stage 1 needs 3.00 KiB.*V100 has 2.00 KiB: 1.00 KiB"
-    ):
-        check_memory(holdings(1024.0, 3072.0), (Device("V100", memory=2048),) * 2)
-
-
-def test_what_fits_exactly_and_what_is_not_known_pass():
-    check_memory(holdings(2048.0), (Device(memory=2048),))
-    check_memory(holdings(1e30), (Device(memory=None),))
-
-
 def test_recomputation_keeps_the_bundles_and_one_microbatch():
     assert stage_bytes_of(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd", recompute=True) == 7 * 120 + 3
 
@@ -174,17 +158,3 @@ def test_replicas_that_share_state_hold_as_much_as_is_promised(name, precision):
 
 def straight_cut(count: int) -> Partition:
     return Partition(tuple(Stage(n, n + 1, (n,)) for n in range(count)))
-
-
-def test_an_error_says_what_the_memory_consists_of():
-    held = Holding(weights=1024, optimizer=2048, process=512)
-    with pytest.raises(PlanDoesNotFit) as refusal:
-        check_memory([held], (Device("small", memory=10),))
-    assert "optimizer 2.00 KiB, weights 1.00 KiB, process 512 bytes" in refusal.value.advice
-
-
-def test_each_stage_is_held_against_its_own_device():
-    small, large = Device("small", memory=10), Device("large", memory=100)
-    check_memory(holdings(10.0, 100.0), (small, large))
-    with pytest.raises(PlanDoesNotFit, match="stage 0 needs 11 bytes of memory, small has 10"):
-        check_memory(holdings(11.0, 100.0), (small, large))

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.schedules.catalog import schedule, training_schedules
-from backend.planning.memory import MemoryRule, check_memory, memory_parts, smallest_devices
+from backend.planning.memory import MemoryRule, memory_parts, replica_parts
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
+from backend.planning.room import check_memory
 from backend.prediction.shapes import steady_shape
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
@@ -126,9 +127,9 @@ def test_on_unequal_devices_too_every_stage_fits_its_own(profile, cluster, batch
         found = optimum(profile, cluster, memory=rule)
     except PlanDoesNotFit:
         return
-    check_memory(
-        held(profile, found.partition, name, batch), smallest_devices(cluster, found.partition)
-    )
+    plan = Plan("", found.partition, name, 1, batch if schedule(name).batched else 1)
+    every = replica_parts(profile, plan, steady_shape(plan), "momentum")
+    check_memory(every, cluster, found.partition)
 
 
 EVEN = Profile("even", ModelGraph.chain((Layer("l", "Linear", 1.0, 1.0, 100, 10**6),) * 4), 1)

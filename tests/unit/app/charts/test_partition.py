@@ -12,6 +12,7 @@ from app.naming import cluster_words
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition, Stage
+from backend.planning.room import DeviceRoom
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
@@ -73,7 +74,8 @@ def test_the_editor_is_told_the_partition_and_what_each_layer_costs() -> None:
 def test_memory_is_beside_its_limit_and_too_much_stands_out() -> None:
     cut = Partition((Stage(0, 2, (0, 1)), Stage(2, 5, (2,))))
     much = Holding(weights=2 * 2**30, process=2**30)
-    figure = memory(cut, [much, Holding(weights=2**30)], [2 * 2**30, 2 * 2**30])
+    two = Device("two", 2 * 2**30)
+    figure = memory(cut, [DeviceRoom(0, much, two), DeviceRoom(0, Holding(weights=2**30), two)])
     weights, process = figure.data
     assert [weights.name, process.name] == ["weights", "process"]
     over = f'<b style="color:{OVER}">3.00\u00a0GiB</b>'
@@ -82,7 +84,13 @@ def test_memory_is_beside_its_limit_and_too_much_stands_out() -> None:
     assert list(process.x) == pytest.approx([1, 0])
     assert "process 1.00\u00a0GiB" in weights.hovertext[0]
     assert [line.x0 for line in figure.layout.shapes] == pytest.approx([2, 2])
-    assert not memory(cut, [much, much], [None, None]).layout.shapes
+    assert not memory(cut, [DeviceRoom(0, much, Device())] * 2).layout.shapes
+
+
+def test_of_replicas_with_shares_the_one_with_the_least_room_is_named() -> None:
+    cut = Partition((Stage(0, 2, (4, 7), (1, 3)),))
+    (weights,) = memory(cut, [DeviceRoom(1, Holding(weights=2**30), Device())]).data
+    assert "on device 7, which has the least room" in weights.hovertext[0]
 
 
 def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:
