@@ -105,6 +105,7 @@ class _EmulatedRun:
 
         def perform(index: int, action: Action) -> None:
             nonlocal told
+            self.device.begin()
             training.perform(index, action)
             if isinstance(action, Step | Average):
                 self.device.busy(self._update_seconds(action))
