@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,7 +23,7 @@ from backend.comparison.pareto import pareto as pareto_of
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
 from backend.prediction.across_sites import planned_first
-from backend.prediction.answer import Answer, cut_by_hand
+from backend.prediction.answer import Answer, by_order, cut_by_hand
 from backend.prediction.answer import compare as compared
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
@@ -45,6 +46,13 @@ def plan(
         str,
         typer.Option(help="By hand: where each stage stops and its replicas, such as 14x3-20x1."),
     ] = "",
+    order: Annotated[
+        Path | None,
+        typer.Option(
+            help="By an order of actions from a file (as stageflow program import reads it), in "
+            "the place of a planner."
+        ),
+    ] = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the best one, to run it.")] = False,
     fewer: Annotated[
         bool, typer.Option("--fewer", help="Also its fallbacks, on one and two machines fewer.")
@@ -73,6 +81,10 @@ def plan(
 
         stageflow plan --profile 1 --devices 4 --cut 14x3-20x1
 
+        stageflow plan --profile 1 --devices 4 --schedule synthesised --planner straight --save
+
+        stageflow plan --profile 1 --devices 4 --order order.csv --save
+
         stageflow plan --profile 1 --cluster servers.yaml --fewer
 
         stageflow plan --profile 1 --devices 2 --target 0.95
@@ -80,7 +92,8 @@ def plan(
         stageflow plan --profile 1 --cluster boards.yaml --on cluster --pareto
     """
     question = replace(asked.question, planner=planner)
-    answers = [cut_by_hand(question, cut)] if cut else asked.aim.rank(question)
+    given = _given(question, cut, order)
+    answers = [given] if given else asked.aim.rank(question)
     if pareto:
         answers = [each for each, best in zip(answers, pareto_of(answers), strict=True) if best]
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
@@ -94,9 +107,9 @@ def plan(
         out.print(f"Nine of ten runs are expected to take {likely} per minibatch.", highlight=False)
     for reason in answers[0].reasons:
         out.print(reason, highlight=False)
-    if not cut and (idle := _idle(question, answers)):
+    if not given and (idle := _idle(question, answers)):
         out.print(idle, highlight=False)
-    for less in [] if cut else _relaxed(question, answers[0]):
+    for less in [] if given else _relaxed(question, answers[0]):
         faster = less.prediction
         said = f"{less.where}: {faster.plan.label} at {faster.samples_per_second:,.0f} samples/s."
         out.print(said, highlight=False)
@@ -111,6 +124,13 @@ def plan(
     if plan_id is not None:
         out.print(f"saved as plan {plan_id}. Run it: stageflow run --plan {plan_id}")
     return None
+
+
+def _given(question: Question, cut: str, order: Path | None) -> Answer | None:
+    """What is asked for by hand: an order, a cut or both."""
+    if order:
+        return by_order(question, order.read_bytes(), cut)
+    return cut_by_hand(question, cut) if cut else None
 
 
 def _for_fewer(question: Question, plan: Plan) -> tuple[Fallback, ...]:

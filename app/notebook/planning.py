@@ -21,7 +21,7 @@ from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
-from backend.prediction.answer import Answer, by_hand, cut_by_hand, rank
+from backend.prediction.answer import Answer, by_hand, by_order, cut_by_hand, rank
 from backend.prediction.predict import predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.programs import exported
@@ -150,6 +150,7 @@ def plan(
     schedule: str = "",
     microbatches: int = 4,
     cut: str = "",
+    order: str | Path = "",
     optimizer: str = "momentum",
     recompute: str = "auto",
     shard_state: str = "auto",
@@ -169,6 +170,7 @@ def plan(
     planner     "" for all; schedule "" for the planner's own
     microbatches   per update of a schedule that drains
     cut         by hand in the place of a planner: "14x3-20x1"
+    order       by the order of actions in a file: its path
     run_ahead   further microbatches in flight per hop; None for what simulation finds faster
     codec       of the messages between stages ("int8"), or "auto"
     sites       rule by which the cluster's sites exchange weights ("diloco:every=100")
@@ -195,7 +197,10 @@ def plan(
         sites=sites,
         further=tuple(_profile(each).profile for each in also),
     ).under(**conditions)
-    best, *others = [cut_by_hand(question, cut)] if cut else rank(question)
+    if order:
+        best, others = by_order(question, Path(order).read_bytes(), cut), []
+    else:
+        best, *others = [cut_by_hand(question, cut)] if cut else rank(question)
     kept = None if conditions.get("device") else given.id
     return NotebookPlan(question, best, tuple(others), kept)
 

@@ -20,6 +20,7 @@ from backend.pipeline.timeline import Timeline
 from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import Reply
+from backend.prediction.kept_orders import with_order
 from backend.prediction.predict import predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.programs import Imported
@@ -106,7 +107,7 @@ def _given(question: Question, pair: Pair) -> Prediction:
 @st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
 def fitting(question: Question, plan: Plan) -> Prediction:
     """What `plan` does, with recomputation where the question says so."""
-    return question.fitting(plan)
+    return question.fitting(with_order(question, plan))
 
 
 def outcome(found: Planned, num_microbatches: int, name: str = "") -> Outcome | Failed:

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
+from backend.pipeline.schedules.catalog import (
+    SCHEDULES,
+    plannable_schedules,
+    training_schedules,
+)
+from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.plan import Partition
 from backend.prediction.question import PLANNER_NAMES
 from backend.whole import is_whole
@@ -75,7 +80,7 @@ def write_pairs(pairs: Sequence[Pair]) -> str:
 def _read(part: str) -> Pair | None:
     source, _, rest = part.strip().partition(":")
     schedule, _, batch = rest.partition(":")
-    known = {member.name for member in training_schedules()}
+    known = {member.name for member in plannable_schedules()}
     if not source or schedule not in {"", *known} or not is_whole(batch):
         return None
     number = min(max(int(batch), 1), MOST_BATCH)
@@ -84,4 +89,4 @@ def _read(part: str) -> Pair | None:
 
 def takes_batch(schedule: str) -> bool:
     """Whether the schedule, or one that a planner may choose, updates once per batch."""
-    return not schedule or SCHEDULES[schedule].batched
+    return not schedule or schedule_named(schedule).batched

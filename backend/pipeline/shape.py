@@ -12,6 +12,7 @@ from pydantic import Field
 
 from backend.errors import InvalidInput
 from backend.pipeline.chunk_placement import Placement, holder, stage_at
+from backend.pipeline.kept_order import KeptOrder
 from backend.pipeline.shape_checks import (
     check_batches,
     check_chunks,
@@ -20,13 +21,7 @@ from backend.pipeline.shape_checks import (
     check_shares,
 )
 from backend.pipeline.shares import Pattern, Shares, pattern, windows
-
-
-def warm_up_of(in_flight: int, further: int) -> int:
-    """w = d + a (d - 1) forwards before the first backward: d (`in_flight`) as in 1F1B, and a
-    (`further`) more per hop, so that a message has as long as a microbatches compute. On a
-    straight pipeline (p-s) + a (p-1-s)."""
-    return in_flight + further * (in_flight - 1)
+from backend.pipeline.warm_up import warm_up_of
 
 
 @dataclass(frozen=True)
@@ -35,8 +30,7 @@ class Shape:
 
     replicas          ranks at each pipeline rank, input first
     num_microbatches  of the whole segment, over all pipelines
-    batch             microbatches per weight update of one pipeline (stashing schedules update
-                      after every round and ignore it)
+    batch             microbatches per update of one pipeline (stashing schedules ignore it)
     chunks            stages per pipeline rank; chunk = stage // pipeline_size
     placement         which of the stages a pipeline rank holds (`chunk_placement`)
     advance           forwards that AFP runs ahead of 1F1B per later pipeline rank (AvgPipe's
@@ -50,6 +44,7 @@ class Shape:
                       nothing: nothing up to them is trained, and they do nothing, or the schedule
                       gives each a loss of its own (`Schedule.local`)
     shares            per pipeline rank the microbatches of a round of each replica, () = one each
+    kept_order        what each rank computes in a batch, where no rule says it (`kept_order`)
 
     Batch b belongs to pipeline b mod num_pipelines. Within a pipeline, microbatch k goes to
     replica k mod r of every pipeline rank, there and back (PipeDream, section 3.2), or as shares
@@ -69,6 +64,7 @@ class Shape:
     placement: Placement = Placement.ROUND_ROBIN
     shares: tuple[Shares, ...] = ()
     apart: bool = False
+    kept_order: KeptOrder = ()
 
     def __post_init__(self) -> None:
         check_chunks(self.replicas, self.chunks, self.placement)
@@ -257,6 +253,10 @@ class RankCoordinates:
     @property
     def run_ahead(self) -> int:
         return self.shape.run_ahead
+
+    @property
+    def kept_order(self) -> KeptOrder:
+        return self.shape.kept_order
 
     @property
     def batch_here(self) -> int:

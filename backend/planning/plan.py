@@ -11,6 +11,7 @@ from pydantic import Field
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.chunk_placement import Placement, holder, stage_at
+from backend.pipeline.kept_order import KeptOrder
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.shape import Shape
 from backend.pipeline.shape_checks import check_shares
@@ -196,10 +197,9 @@ class Plan:
                    same devices, and average elastically (AvgPipe)
     advance        forwards that AFP runs ahead of 1F1B per later pipeline rank
     run_ahead      further microbatches in flight per hop, under a schedule that never drains
-    codecs         what codes the messages over the cut behind each stage, by the names of
-                   `backend.pipeline.codecs`, "" for nothing; () = all go plain
-    shard_state    each replica of a stage keeps a part of its optimizer's state and masters, and
-                   updates that part of the weights for all of them (ZeRO-1)
+    codecs         names of what codes messages over the cut behind each stage; () = all go plain
+    kept_order     what each rank computes in a batch, under a schedule without a rule
+    shard_state    each replica keeps a part of its stage's state, and updates that part (ZeRO-1)
     """
 
     planner: str
@@ -214,6 +214,7 @@ class Plan:
     run_ahead: int = 0
     codecs: tuple[str, ...] = ()
     sites: Sites | None = None
+    kept_order: KeptOrder = ()
 
     def shape(self, num_microbatches: int, batch: int = 0) -> Shape:
         """That of a segment, in updates of `batch` microbatches (0: the plan's). Raises
@@ -230,6 +231,7 @@ class Plan:
             placement=self.partition.placement,
             shares=self.partition.shares,
             apart=self.is_apart,
+            kept_order=self.kept_order,
         )
 
     @property
@@ -249,8 +251,7 @@ class Plan:
 
     @property
     def exchange_copies(self) -> int:
-        """Copies of the weights that a device keeps for exchanges, beside those that are trained;
-        pipelines on the same devices share the reference of AvgPipe."""
+        """Copies of the weights kept for exchanges; of AvgPipe's, pipelines share one."""
         if self.num_pipelines == 1 or self.sites is None:
             return int(self.num_pipelines > 1)
         return self.sites.kind.copies * self.num_pipelines // self.num_sites
@@ -271,6 +272,7 @@ class Plan:
             partition=partition if rule.takes_shares else partition.sharing(()),
             schedule=schedule,
             batch=batch if rule.batched else 1,
+            kept_order=self.kept_order if (schedule, batch) == (self.schedule, self.batch) else (),
             run_ahead=self.run_ahead if rule.runs_ahead else 0,
         )
 

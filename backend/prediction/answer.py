@@ -18,6 +18,7 @@ from backend.prediction.across_sites import across, in_a_site, planned, planned_
 from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
+from backend.prediction.kept_orders import brought, with_order
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.reasons import reasons
@@ -167,7 +168,7 @@ def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
 def by_hand(question: Question, plan: Plan) -> Answer:
     """The answer for a plan that nobody searched for: predicted as it is, with codecs where these
     are to be chosen, and judged. Raises `PlanDoesNotFit` and `InvalidInput`."""
-    return judge(question, _coded(question, question.predict(plan)))
+    return judge(question, _coded(question, question.predict(with_order(question, plan))))
 
 
 def cut_by_hand(question: Question, cut: str) -> Answer:
@@ -181,8 +182,20 @@ def cut_by_hand(question: Question, cut: str) -> Answer:
     asked = in_a_site(question) if question.sites else question
     whole = data_parallel(asked.profile, asked.cluster)
     partition = read_cut(cut, whole, asked.cluster.num_devices)
-    found = _coded(asked, asked.fitting(asked.plan(BY_HAND, partition)))
+    plan = with_order(asked, asked.plan(BY_HAND, partition))
+    found = _coded(asked, asked.fitting(plan))
     return judge(question, across(question, found))
+
+
+def by_order(question: Question, data: bytes, cut: str = "") -> Answer:
+    """The answer for the order in a file of any form of programs, on stages of about equal compute
+    or those of `cut`. Raises as `brought`, `cut_by_hand` and `by_hand`."""
+    plan = brought(data, question.profile, question.cluster)
+    if cut:
+        whole = data_parallel(question.profile, question.cluster)
+        partition = read_cut(cut, whole, question.cluster.num_devices)
+        plan = replace(plan, partition=partition, planner=BY_HAND)
+    return by_hand(question, question.asked(plan))
 
 
 def _coded(question: Question, found: Prediction) -> Prediction:

@@ -161,7 +161,7 @@ def drained(durations: PlanDurations, plan: Plan) -> float:
         max(durations.cluster.at(device).speed for device in stage.devices) / durations.pace(number)
         for number, stage in enumerate(plan.partition.stages)
     )
-    is_split = schedule(plan.schedule).delay is not None
+    is_split = schedule(plan.schedule).splits(plan.kept_order)
     backwards = durations.backward_input if is_split else durations.backward
     ways = zip(durations.forward, backwards, faster, strict=True)
     there, longest = 0.0, 0.0

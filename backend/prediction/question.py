@@ -50,15 +50,12 @@ class Question:
     update_times   how many times as many samples an update of such a schedule may take
     search_on      the search may do `FURTHER` times the work
     optimizer  whose state counts as memory
-    recompute, shard_state   whether activations are computed again, and whether the optimizer's
-               state of a stage is sharded over its replicas
+    recompute, shard_state   whether these ways to save memory are taken
     chunks     stages on a device under a schedule that interleaves
     pipelines  most parallel pipelines that AvgPipe puts on the same devices
     gain       what two pipelines on a device compute more than one (`gain_of_sharing`); 1: nothing
-    further    profiles of the same layers at other microbatch sizes; at a size that nobody
-               measured times are in proportion
-    run_ahead  further microbatches in flight per hop under schedules that take some; None: as many
-               as simulation finds faster
+    further    profiles of the same layers at other microbatch sizes; else times are in proportion
+    run_ahead  further microbatches in flight per hop; None: as many as simulation finds faster
     codec      of the messages between stages (`codecs_of`), or `AUTO`
     sites      rule between the cluster's sites (`read_sites`); "": one plan for all devices
     like       `best` answers with a plan by which a training by this one may go on
@@ -141,7 +138,6 @@ class Question:
 
         memory  bytes of every device
         device  its profiles as that device would run them, by its peaks in `precision`
-                (`as_on`)
         took    seconds per microbatch of one pipeline on a device, and of each of two there
         state_precision   in which a training keeps its weights and its optimizer's state
         """
@@ -182,8 +178,7 @@ class Question:
 
     @cached_property
     def sizes(self) -> tuple["Question", ...]:
-        """The same with as many samples per update as are asked for, and with as many as it may
-        take: whatever the planner, the schedule and the microbatch are."""
+        """The same with as many samples per update as are asked for, and as many as it may take."""
         if self.update_times == 1:
             return (self,)
         batches = self.batch, self.batch * self.update_times
@@ -236,6 +231,11 @@ class Question:
     @cached_property
     def answered(self) -> dict[str, Prediction | None]:
         """What each planner that was asked answered, by its name; None where it had no plan."""
+        return {}
+
+    @cached_property
+    def ordered(self) -> dict[Plan, Plan]:
+        """Plans with the order that was found for them: several planners name the same one."""
         return {}
 
     @cached_property

@@ -13,7 +13,7 @@ import numpy as np
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Flow, Message
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.shape import warm_up_of
+from backend.pipeline.warm_up import warm_up_of
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.bottleneck import busiest

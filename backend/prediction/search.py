@@ -21,6 +21,7 @@ from backend.prediction.candidates import (
     two_bw_cuts,
 )
 from backend.prediction.chosen_codecs import with_codecs
+from backend.prediction.kept_orders import straight_one, with_order
 from backend.prediction.limits import spare_work
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
@@ -40,6 +41,11 @@ def search(
     out. Raises `PlanDoesNotFit`, `InvalidInput` where the planner cannot use the schedule,
     `WorkSpent` and `PlanningStopped`."""
     work = work or question.work(name, watch.check)
+    if question.schedule and (rule := schedule_named(question.schedule)).planned_as:
+        as_rule = replace(question, schedule=rule.planned_as)
+        answered = search(name, as_rule, watch, work)
+        plan = straight_one(answered, as_rule.sizes[-1].answered.values())
+        return question.predict(with_order(question, replace(plan, schedule=rule.name)))
     if name == "best":
         _ask_others(question, watch)
         spent = sum(done for other, done in question.spent.items() if other != name)

@@ -65,7 +65,7 @@ class Simulations:
         alike: dict[tuple[bool, bool], str] = {}
 
         def found(plan: Plan) -> float:
-            kind = drains(plan.schedule), schedule_named(plan.schedule).delay is not None
+            kind = drains(plan.schedule), schedule_named(plan.schedule).splits()
             name = alike.setdefault(kind, plan.schedule) if kind[0] else ""
             return counted(replace(plan, schedule=name, planner="", advance=1, run_ahead=0))
 

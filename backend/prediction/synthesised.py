@@ -71,11 +71,13 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Synthesised:
-    """`found` is never slower than `best`, the fastest member of the catalog that holds on no stage
-    more than `most_held` microbatches; it is that member itself where nothing faster was found."""
+    """`found` is never slower than `best`, the fastest of `known`: the members of the catalog that
+    hold on no stage more than `most_held` microbatches. It is that member itself where nothing
+    faster was found."""
 
     found: Timed
     best: Timed
+    known: tuple[Timed, ...]
     most_held: tuple[int, ...]
 
     @property
@@ -115,14 +117,18 @@ def synthesised(profile: Profile, cluster: Cluster, plan: Plan, work: int = WORK
     costs = _costs(durations_in(shape, profile, cluster, plan), held)
     order = synthesise(costs, plan.batch, work, [_sequences(one.program) for one in known])
     found = timed("synthesised", _program(shape, order))
-    return Synthesised(min(best, found, key=lambda one: one.seconds), best, held)
+    return Synthesised(min(best, found, key=lambda one: one.seconds), best, tuple(known), held)
+
+
+def is_straight(plan: Plan) -> bool:
+    """Whether it is one straight pipeline with a flush, for which orders are found."""
+    rule, is_whole = schedule(plan.schedule), plan.num_pipelines == 1 and not plan.recompute
+    is_plain = plan.partition.chunks == 1 and max(plan.partition.replicas) == 1
+    return is_plain and is_whole and rule.flushes and rule.batched
 
 
 def _check_straight(plan: Plan) -> None:
-    rule = schedule(plan.schedule)
-    is_straight = plan.partition.chunks == 1 and max(plan.partition.replicas) == 1
-    is_whole = plan.num_pipelines == 1 and not plan.recompute
-    if not (is_straight and is_whole and rule.flushes and rule.batched):
+    if not is_straight(plan):
         raise InvalidInput(
             f"plan {plan.label} is not one straight pipeline with a flush: orders are found for "
             "one stage per device without replicas, chunks, parallel pipelines or recomputation",

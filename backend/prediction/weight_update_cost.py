@@ -45,4 +45,4 @@ def _of(rule: Schedule, shape: Shape, stage: int) -> WeightUpdateCost:
     group = shape.group_of(stage)
     gathered = max(1, shape.batch // len(group)) if rule.batched else 1
     renews = rule.live(shape.coordinates[group[0]]) > 1
-    return WeightUpdateCost(gathered, len(group), renews, rule.delay is not None)
+    return WeightUpdateCost(gathered, len(group), renews, rule.splits(shape.kept_order))

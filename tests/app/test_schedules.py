@@ -49,6 +49,14 @@ def test_the_best_of_each_column_is_marked(seeded: seed.Seeded, open_page: Open)
     assert "×" in table["over data parallel"][0]
 
 
+def test_an_order_is_found_by_name(seeded: seed.Seeded, open_page: Open) -> None:
+    pairs = [Pair("straight", "synthesised", 4), Pair("straight", "zb-h1", 4)]
+    page = open_page(Page.SCHEDULES, pairs=write_pairs(pairs))
+    assert "synthesised" in names_of(page)[0]
+    assert len(names_of(page)) == 2
+    assert not page.exception
+
+
 def test_a_link_names_pairs_of_every_source(seeded: seed.Seeded, open_page: Open) -> None:
     pairs = [
         Pair("even-split", "1f1b-flush", 8),

@@ -21,7 +21,7 @@ from backend.pipeline.codecs.catalog import PLAIN
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
-from backend.prediction.answer import compare, cut_by_hand
+from backend.prediction.answer import by_order, compare, cut_by_hand
 from backend.prediction.predict import check_plan
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -79,6 +79,8 @@ class PlanRequest:
     state_precision   in which weights and the optimizer's state are kept
     optimizer    whose state counts as memory; "adamw+ema": with averaged weights beside
     cut          a partition by hand, such as "14x3-20x1", in the place of a planner
+    order        the text of a program (as POST /programs takes it), whose order a plan keeps and is
+                 run by, in the place of a planner
     target, target_loss   a held-out accuracy or loss: plans are ranked by the time to it
     energy_floor   plans with at least this share of the most samples/s are ranked by energy
     """
@@ -109,6 +111,7 @@ class PlanRequest:
     energy_floor: float | None = None
     codec: str = PLAIN
     sites: str = ""
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,9 @@ def propose_plans(caller: CurrentCaller, asked: PlanRequest) -> list[Proposal]:
     """Every planner's plan for a profile on a cluster, simulated, best first; nothing is kept."""
     backend = caller.services()
     question, aim = _question(backend, asked), _aim(backend, asked)
+    if asked.order:
+        given = by_order(question, asked.order.encode(), asked.cut)
+        return proposals([given], aim.histories)
     if asked.cut:
         return proposals([cut_by_hand(question, asked.cut)], aim.histories)
     return proposals(aim.rank(question), aim.histories)

@@ -18,7 +18,8 @@ from backend.comparison.pairs import (
     takes_batch,
     write_pairs,
 )
-from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
+from backend.pipeline.schedules.catalog import plannable_schedules
+from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.catalog import title
 
 
@@ -49,9 +50,9 @@ def _adding(pairs: Sequence[Pair], profile_id: int) -> None:
         sources.setdefault(pair.source, f"By hand: {pair.source}")
     with st.form("add-pair", border=False):
         source = st.selectbox("Plan", list(sources), format_func=sources.__getitem__)
-        names = ["", *(member.name for member in training_schedules())]
+        names = ["", *(member.name for member in plannable_schedules())]
         schedule = st.selectbox(
-            "Schedule", names, format_func=lambda name: SCHEDULES[name].title if name else OWN
+            "Schedule", names, format_func=lambda name: schedule_named(name).title if name else OWN
         )
         batch = st.number_input(
             "Microbatches per update",

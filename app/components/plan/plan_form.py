@@ -16,7 +16,8 @@ from app.session import state
 from app.session.state import Page, Param
 from app.terms import Term, explained
 from backend.comparison.pairs import MOST_BATCH
-from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
+from backend.pipeline.schedules.catalog import plannable_schedules
+from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.catalog import title
 from backend.prediction.question import PLANNER_NAMES
 from backend.runs.profiles import StoredProfile
@@ -37,7 +38,7 @@ def plan_form(advice: str, *, choosing: bool = True) -> Wanted | None:
         return None
     if choosing:
         check_named("planner", Param.PLANNER, [name or ALL for name in PLANNERS])
-        check_named("schedule", Param.SCHEDULE, [each.name for each in training_schedules()])
+        check_named("schedule", Param.SCHEDULE, [each.name for each in plannable_schedules()])
     with st.container(border=True, key="plan-form", gap="small"):
         with st.container(key="panels-plan"):
             stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
@@ -75,10 +76,10 @@ def _choices() -> dict[str, Any]:
     )
     schedule = pick(
         "Schedule",
-        ["", *(member.name for member in training_schedules())],
+        ["", *(member.name for member in plannable_schedules())],
         Param.SCHEDULE,
         str,
-        lambda name: SCHEDULES[name].title if name else OWN,
+        lambda name: schedule_named(name).title if name else OWN,
         help="The order in which each device computes forwards and backwards.\n\n"
         + explained(Term.ONE_F_ONE_B, Term.TWO_BW, Term.GPIPE, Term.FLUSH),
     )

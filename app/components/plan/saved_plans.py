@@ -19,12 +19,14 @@ from app.session import state
 from app.session.links import page_link
 from app.session.state import Key, Page, Param, bound
 from backend.cluster.document import write_cluster
+from backend.pipeline.schedules.catalog import plannable_schedules
 from backend.planning.cuts import BY_HAND, write_cut
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import PLANNER_NAMES
 from backend.runs.plans import StoredPlan
 
 SHOWN = 8
+PLANNABLE = {member.name for member in plannable_schedules()}
 
 
 def saved_plans() -> None:
@@ -132,7 +134,7 @@ def _put(saved: StoredPlan, microbatch: int) -> None:
     for param, value in (
         (Param.PROFILE, saved.profile_id),
         (Param.CLUSTER, write_cluster(saved.cluster)),
-        (Param.SCHEDULE, plan.schedule),
+        (Param.SCHEDULE, plan.schedule if plan.schedule in PLANNABLE else None),
         (Param.BATCH, batch if plan.batch > 1 and batch else None),
         (Param.RECOMPUTE, MemorySaving.ALWAYS if plan.recompute and not limited else None),
         (Param.SHARD_STATE, MemorySaving.ALWAYS if plan.shard_state and not limited else None),

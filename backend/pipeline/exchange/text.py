@@ -125,6 +125,7 @@ def _parse_shape(number: int, line: str) -> Shape:
             one_way=one_way,
             placement=placement,
             shares=shares,
+            kept_order=(),
             **counts,
         )
     except InvalidInput as fault:

@@ -7,34 +7,17 @@ or pipelines, and its runtime adds the messages.
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from backend.errors import InvalidInput
-from backend.pipeline.actions import (
-    Action,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Compute,
-    Forward,
-    Step,
-)
+from backend.pipeline.actions import Action, Compute, Step
 from backend.pipeline.chunk_placement import V_CHUNKS, Placement, holder
+from backend.pipeline.kept_order import cells, computed
 from backend.pipeline.lower import complete
 from backend.pipeline.order import Order
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
-
-_CELL = re.compile(r"([0-9]{1,18})([FBIW])([0-9]{1,18})")
-_KINDS: dict[str, type[Forward | Backward | BackwardInput | BackwardWeight]] = {
-    "F": Forward,
-    "B": Backward,
-    "I": BackwardInput,
-    "W": BackwardWeight,
-}
-_LETTERS = {kind: letter for letter, kind in _KINDS.items()}
 
 
 def write_csv(program: Program) -> str:
@@ -64,11 +47,7 @@ def write_rows(ranks: Iterable[Iterable[Action]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     for actions in ranks:
-        writer.writerow(
-            f"{a.stage}{_LETTERS[type(a)]}{a.microbatch}"
-            for a in actions
-            if isinstance(a, Forward | Backward | BackwardInput | BackwardWeight)
-        )
+        writer.writerow(cells(actions))
     return out.getvalue()
 
 
@@ -108,13 +87,13 @@ def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
     for cell in row:
         if not cell.strip():
             continue
-        found = _CELL.fullmatch(cell.strip())
-        if not found:
+        found = computed(cell.strip())
+        if found is None:
             raise InvalidInput(
                 f"row {number}: {cell.strip()!r} is not a computation",
                 advice="Export with format='compute_only': cells look like 0F0, 1I2, 1W2 or 0B3.",
             )
-        yield _KINDS[found[2]](int(found[1]), int(found[3]))
+        yield found
 
 
 def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:

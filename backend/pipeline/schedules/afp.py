@@ -5,7 +5,7 @@ Last but one of many pipeline ranks, advance 1: F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 st
 
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import warm_up_of
+from backend.pipeline.warm_up import warm_up_of
 
 
 def warm_up(at: Depth) -> int:

@@ -46,7 +46,7 @@ def columns(
         np.concatenate((kind, steps)),
         np.concatenate((chunk, np.arange(chunks))),
         np.concatenate((microbatch, np.zeros(chunks, np.int64))),
-        int(held.max()),
+        int(held.max(initial=0)),
         int(np.cumsum(halves).max(initial=0)),
     )
 

@@ -2,7 +2,7 @@
 
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.afp import AFP
-from backend.pipeline.schedules.custom import CUSTOM
+from backend.pipeline.schedules.custom import SYNTHESISED, WITHOUT_RULE
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.pipeline.schedules.dualpipe_v import DUALPIPE_V
 from backend.pipeline.schedules.flush import FLUSH
@@ -43,21 +43,27 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def schedule(name: str) -> Schedule:
-    """The schedule called `name` ("custom": of an order that was read from a file); raises
-    `InvalidInput` with the names that there are."""
-    if name == CUSTOM.name:
-        return CUSTOM
+    """The schedule called `name`, of the catalog or one without a rule ("custom": of an order that
+    was read from a file); raises `InvalidInput` with the names that there are."""
+    if name in WITHOUT_RULE:
+        return WITHOUT_RULE[name]
     try:
         return SCHEDULES[name]
     except KeyError:
         raise InvalidInput(
-            f"there is no schedule {name!r}", advice=f"Choose one of: {', '.join(SCHEDULES)}."
+            f"there is no schedule {name!r}",
+            advice=f"Choose one of: {', '.join((*SCHEDULES, SYNTHESISED.name))}.",
         ) from None
 
 
 def training_schedules() -> tuple[Schedule, ...]:
     """Those that a plan may use."""
     return tuple(member for member in SCHEDULES.values() if member.trains and member.consistent)
+
+
+def plannable_schedules() -> tuple[Schedule, ...]:
+    """Those that planning may be asked for by name: also the one whose order is found."""
+    return (*training_schedules(), SYNTHESISED)
 
 
 def executable_schedules() -> tuple[Schedule, ...]:

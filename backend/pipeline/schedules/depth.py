@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from backend.pipeline.kept_order import KeptOrder
+
 MANY = 1 << 40
 """Microbatches of a segment that is as long as one likes."""
 
@@ -17,6 +19,7 @@ class Depth(Protocol):
     num_batches  batches of the segment
     at_input     the warm-up of the input stage, over all its replicas
     run_ahead    further microbatches in flight per hop (see `Shape`)
+    kept_order   what each rank computes in a batch, where that is kept (see `Shape`)
     """
 
     @property
@@ -45,6 +48,8 @@ class Depth(Protocol):
     def advance(self) -> int: ...
     @property
     def run_ahead(self) -> int: ...
+    @property
+    def kept_order(self) -> KeptOrder: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class StageDepth:
     chunks: int = 1
     advance: int = 1
     run_ahead: int = 0
+    kept_order: KeptOrder = ()
 
     @staticmethod
     def of(

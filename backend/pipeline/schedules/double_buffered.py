@@ -7,8 +7,9 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.pipedream import warm_up
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Shape, warm_up_of
+from backend.pipeline.shape import Shape
 from backend.pipeline.versions import one_batch_late
+from backend.pipeline.warm_up import warm_up_of
 
 
 def two_versions(at: Depth) -> int:

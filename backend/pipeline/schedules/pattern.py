@@ -34,8 +34,8 @@ def orders(rule: Schedule, shape: Shape) -> Order:
     for coordinates in shape.coordinates:
         if rule.order is not None:
             parts[coordinates.rank] = _packed(rule.order(coordinates, shape))
-        elif rule.batch_order is not None and shape.chunks > 1:
-            parts[coordinates.rank] = _batches(rule.batch_order, coordinates)
+        elif whole := rule.order_of_batch(coordinates):
+            parts[coordinates.rank] = _batches(whole, coordinates)
         else:
             is_even = not rule.batched or shape.batch % coordinates.replicas_here == 0
             own = -1 if is_even else coordinates.replica

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.schedule import Schedule, once_per_round, one_version
-from backend.pipeline.shape import warm_up_of
 from backend.pipeline.versions import current, from_the_input
+from backend.pipeline.warm_up import warm_up_of
 
 
 def warm_up(at: Depth) -> int:

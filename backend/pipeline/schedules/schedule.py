@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
 from backend.pipeline.chunk_placement import V_CHUNKS, Placement
+from backend.pipeline.kept_order import KeptBatch, KeptOrder, splits
 from backend.pipeline.schedules.batch_order import BatchOrder, columns_at
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.shape import RankCoordinates, Shape
@@ -72,6 +73,8 @@ class Schedule:
     advances      advances (see `Shape`) that a planner should try
     runs_ahead    whether it takes further microbatches in flight per hop (`Shape.run_ahead`)
     warning       a sentence for who plans with it, "" for none
+    kept          whether its order is kept with plan and shape (`Shape.kept_order`)
+    planned_as    the schedule by which plans are made before their order is found, "" for itself
     grows_older   whether weights are the older the further it runs ahead
     local         whether each stage learns from a loss of its own and sends no gradient back
     """
@@ -102,6 +105,8 @@ class Schedule:
     grows_older: bool = True
     local: bool = False
     warning: str = ""
+    kept: bool = False
+    planned_as: str = ""
 
     @property
     def is_v(self) -> bool:
@@ -140,22 +145,32 @@ class Schedule:
         of its own."""
         return shape.is_one_way & (not self.local)
 
+    def order_of_batch(self, at: Depth) -> BatchOrder | None:
+        """The order of one batch, where that is given whole."""
+        if self.kept:
+            return KeptBatch(at.kept_order) if at.kept_order else None
+        return self.batch_order if at.chunks > 1 else None
+
+    def splits(self, order: KeptOrder = ()) -> bool:
+        """Whether some backwards are in halves; of a kept order that says."""
+        return self.delay is not None or splits(order)
+
     def in_flight(self, at: Depth) -> int:
         """Most forwards (of all chunks) that a rank holds without their backward: those of the
         warm-up and those whose weights' half waits, or all of a batch (of the segment, where
         nothing drains) if they are fewer."""
         if not self.trains:
             return 0
-        if self.batch_order and at.chunks > 1:
-            return columns_at(self.batch_order, at).held
+        if whole := self.order_of_batch(at):
+            return columns_at(whole, at).held
         period = at.batch_here if self.flushes else at.segment_here
         late = self.delay(at) if self.delay else 0
         return min(self.warm_up(at) + late, period * at.chunks)
 
     def deferred(self, at: Depth) -> int:
         """Most of them that have their inputs' half of the backward and not their weights'."""
-        if self.batch_order and at.chunks > 1:
-            return columns_at(self.batch_order, at).deferred
+        if whole := self.order_of_batch(at):
+            return columns_at(whole, at).deferred
         return min(self.delay(at) + 1, self.in_flight(at)) if self.delay else 0
 
     def check_run_ahead(self, run_ahead: int) -> None:
@@ -212,4 +227,9 @@ class Schedule:
             )
         self.check_run_ahead(shape.run_ahead)
         self.check_shares(shape.shares)
+        if shape.kept_order and not self.kept:
+            raise InvalidInput(
+                f"schedule {self.name!r} is a rule, and the plan keeps an order beside it",
+                advice="Leave the order out, or use schedule 'custom'.",
+            )
         self.admits(shape)

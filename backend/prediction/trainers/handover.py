@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from backend.errors import InvalidInput
 from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.exchange.torch_csv import write_csv
+from backend.pipeline.kept_order import KeptOrder
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
@@ -44,6 +45,7 @@ class Handover:
     shard_state: bool
     skips: tuple[str, ...]
     notes: tuple[str, ...]
+    kept_order: KeptOrder
 
     @property
     def shape(self) -> Shape:
@@ -56,6 +58,7 @@ class Handover:
             chunks=self.chunks,
             advance=self.advance,
             placement=self.placement,
+            kept_order=self.kept_order,
         )
 
     @property
@@ -128,6 +131,7 @@ def handover(profile: Profile, plan: Plan) -> Handover:
         plan.shard_state,
         tuple(_skips(profile, plan)),
         tuple(_notes(profile, plan)),
+        plan.kept_order,
     )
 
 

@@ -38,7 +38,10 @@ NAMES: dict[str, NamesElsewhere] = {
 
 
 def names_elsewhere(name: str) -> NamesElsewhere:
-    """Those of a schedule. Raises `InvalidInput` for one whose weights have versions."""
+    """Those of a schedule: one without a rule has none. Raises `InvalidInput` for one whose weights
+    have versions."""
+    if schedule(name).kept:
+        return NamesElsewhere()
     if name not in NAMES:
         raise InvalidInput(
             f"schedule {name!r} keeps versions of the weights ({schedule(name).title}), which no "

@@ -4,7 +4,10 @@ from math import lcm
 
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import check_codecs
+from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
+from backend.pipeline.schedules.custom import WITHOUT_RULE
+from backend.pipeline.verify import check
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.local_heads import LOCAL_HEADS
@@ -35,11 +38,12 @@ def check_combinations(spec: TrainSpec) -> None:
 
 def _check_schedule(spec: TrainSpec) -> None:
     runs = [member.name for member in SCHEDULES.values() if member.trains and member.executable]
-    if spec.plan.schedule not in runs:
+    plan, kept = spec.plan, spec.plan.schedule in WITHOUT_RULE
+    if plan.schedule not in runs and not kept:
         raise InvalidInput(
-            f"no schedule {spec.plan.schedule!r} that trains", f"Choose one of: {', '.join(runs)}."
+            f"no schedule {plan.schedule!r} that trains", f"Choose one of: {', '.join(runs)}."
         )
-    member, plan = schedule(spec.plan.schedule), spec.plan
+    member = schedule(plan.schedule)
     if plan.recompute and not member.consistent:
         raise InvalidInput(
             f"schedule {member.name!r} changes weights between a microbatch's forward "
@@ -49,6 +53,8 @@ def _check_schedule(spec: TrainSpec) -> None:
     batch = plan.batch if member.batched else 1
     unit = plan.num_pipelines * lcm(*plan.partition.rounds, batch)
     member.check(plan.shape(unit, batch))
+    if plan.kept_order:
+        check(lower(member, plan.shape(unit, batch)))
 
 
 def _check_precision(spec: TrainSpec) -> None:

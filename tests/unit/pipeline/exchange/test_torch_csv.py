@@ -15,6 +15,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.verify import verify
+from tests.oracles.torch_orders import interleaved
 
 SHAPES = {
     "gpipe": Shape((1,) * 4, 8, 8),
@@ -66,8 +67,7 @@ def test_the_text_is_torchs():
 def test_torchs_own_interleaved_order_is_ours():
     """The rank orders that torch generates for 4 ranks, 2 chunks and 8 microbatches."""
     p, v, m = 4, 2, 8
-    theirs = [interleaved_by_torch(rank, p, v, m) for rank in range(p)]
-    program = read_csv("\n".join(",".join(row) for row in theirs))
+    program = read_csv(interleaved(p, v, m))
     assert verify(program) == ()
     ours = lower(schedule("interleaved"), Shape((1,) * p, m, m, chunks=v))
     for mine, other in zip(ours.ranks, program.ranks, strict=True):
@@ -135,22 +135,6 @@ def test_torchs_own_orders_of_a_v_are_ours(name, theirs, p, m):
 def told(action):
     """The cells of an action of torch's; a pair that it overlaps is its parts in turn."""
     return [str(part) for part in action.sub_actions or [action]]
-
-
-def interleaved_by_torch(rank, p, v, m):
-    warmup = min((v - 1) * p + 2 * (p - 1 - rank), m * v)
-    steady = m * v - warmup
-    actions = torch_schedules._get_1f1b_rank_ops(
-        v,
-        p,
-        warmup,
-        steady,
-        m * v - steady,
-        rank,
-        lambda step: (step // p % v) * p + rank,
-        lambda step: (v - 1 - (step - warmup) // p % v) * p + rank,
-    )
-    return [str(action) for action in actions if action is not None]
 
 
 def test_empty_cells_say_nothing():
