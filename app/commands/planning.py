@@ -276,6 +276,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "run_ahead": plan.run_ahead,
         "codecs": list(plan.codecs),
         "sites": chosen["sites"],
+        "kept_order": chosen["kept_order"],
         "chunks": plan.partition.chunks,
         "placement": plan.partition.placement,
         "order": chosen["partition"]["order"],

@@ -270,6 +270,7 @@ OF_PLAN = (
     "run_ahead",
     "codecs",
     "sites",
+    "kept_order",
 )
 
 
