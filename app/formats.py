@@ -6,12 +6,12 @@ from functools import wraps
 from math import isfinite
 from typing import Concatenate, ParamSpec
 
-from backend.runs.events import SENT, SENT_PLAIN, SITES_SENT, SITES_SUMS
+from backend.runs.events import SENT, SENT_PLAIN, SITES_SENT, SITES_SUMS, SUMS_PLAIN, SUMS_SENT
 from backend.units import duration_text, joules_text
 
 SPACE = "\u00a0"  # a number and its unit stay on one line
 NOTHING = "—"
-BYTES = (SENT, SENT_PLAIN, SITES_SENT, SITES_SUMS)
+BYTES = (SENT, SENT_PLAIN, SUMS_SENT, SUMS_PLAIN, SITES_SENT, SITES_SUMS)
 """Metrics of runs that are bytes."""
 P = ParamSpec("P")
 

@@ -49,8 +49,7 @@ SOON = 90.0
 
 
 def partition_name(cut: Partition) -> str:
-    """Replicas per stage while that is short, "2-1", with their shares or without; else the number
-    of stages."""
+    """Replicas per stage while that is short, "2-1", with shares or without; else their number."""
     names = cut.label, cut.sharing(()).label
     return next((n for n in names if len(n) <= SHORT), f"{len(cut.stages)} stages")
 
@@ -69,6 +68,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         plan.pipelines_words: plan.num_pipelines > 1,
         f"run ahead {plan.run_ahead}": plan.run_ahead > 0,
         f"codec {write_codecs(plan.codecs)}": bool(plan.codecs),
+        plan.codec_of_sums.words if plan.codec_of_sums else "": plan.codec_of_sums is not None,
         "recomputed": plan.recompute,
         "sharded state": plan.shard_state,
     }

@@ -102,8 +102,7 @@ def options(
         typer.Option(help="Compute activations again: where memory requires it, never, always."),
     ] = MemorySaving.AUTO,
     shard_state: Annotated[
-        MemorySaving,
-        typer.Option(help="Shard the optimizer's state over replicas: likewise."),
+        MemorySaving, typer.Option(help="Shard the optimizer's state over replicas: likewise.")
     ] = MemorySaving.AUTO,
     chunks: Annotated[
         int, typer.Option(help="Stages per device under a schedule that interleaves.")
@@ -128,6 +127,7 @@ def options(
     sites: Annotated[
         str, typer.Option(help=f"Rule between sites ({', '.join(SITE_RULES)}): diloco:every=100.")
     ] = "",
+    codec_of_sums: Annotated[str, typer.Option(help="Of replicas' gradients: dct:keep=0.01.")] = "",
     target: Annotated[
         str,
         typer.Option(
@@ -189,6 +189,7 @@ def options(
         run_ahead=run_ahead,
         codec=codec,
         sites=sites,
+        codec_of_sums=codec_of_sums,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -252,9 +253,7 @@ def text(path: Path) -> str:
     try:
         return path.read_text()
     except UnicodeDecodeError as fault:
-        raise InvalidInput(
-            f"{path} is not text: {fault}", "Give the path of a text file."
-        ) from None
+        raise InvalidInput(f"{path} is not text: {fault}", "Give that of a text file.") from None
 
 
 def plain(profile: Profile, found: Answer) -> dict[str, Any]:
@@ -277,6 +276,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "codecs": list(plan.codecs),
         "sites": chosen["sites"],
         "kept_order": chosen["kept_order"],
+        "codec_of_sums": chosen["codec_of_sums"],
         "chunks": plan.partition.chunks,
         "placement": plan.partition.placement,
         "order": chosen["partition"]["order"],

@@ -160,6 +160,7 @@ def plan(
     run_ahead: int | None = None,
     codec: str = PLAIN,
     sites: str = "",
+    codec_of_sums: str = "",
     also: Sequence[Given] = (),
     **conditions: Any,
 ) -> NotebookPlan:
@@ -174,6 +175,7 @@ def plan(
     run_ahead   further microbatches in flight per hop; None for what simulation finds faster
     codec       of the messages between stages ("int8"), or "auto"
     sites       rule by which the cluster's sites exchange weights ("diloco:every=100")
+    codec_of_sums   of the gradients of replicas ("dct:keep=0.005")
     also        profiles of the model at other microbatch sizes
     conditions  memory (bytes), device, measured_on, precision, took, state_precision
 
@@ -195,6 +197,7 @@ def plan(
         run_ahead=run_ahead,
         codec=codec,
         sites=sites,
+        codec_of_sums=codec_of_sums,
         further=tuple(_profile(each).profile for each in also),
     ).under(**conditions)
     if order:

@@ -153,6 +153,7 @@ class Param(StrEnum):
     RUN_AHEAD = "run-ahead"
     CODEC = "codec"
     SITES = "sites"
+    CODEC_OF_SUMS = "codec-of-sums"
     SEARCH_ON = "search-on"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"

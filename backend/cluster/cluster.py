@@ -1,10 +1,10 @@
 """The machines a plan is made for: devices on levels of links, innermost level first."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from math import prod
+from math import isfinite, prod
 from operator import mul
 
 from backend.cluster.device_record import UNKNOWN, DeviceRecord
@@ -201,3 +201,14 @@ class Cluster:
         raise InvalidInput(
             f"devices {a} and {b} are not both in this {self.num_devices}-device cluster"
         )
+
+
+def limited(cluster: Cluster, memory: float | None) -> Cluster:
+    """The same with devices of so many bytes; as it is where None is given. Raises
+    `InvalidInput`."""
+    if memory is None:
+        return cluster
+    if not isfinite(memory) or memory < 1:
+        raise InvalidInput(f"memory {memory} is not a number of bytes", "Give one such as 16e9.")
+    each = tuple(replace(device, memory=memory) for device in cluster.devices)
+    return replace(cluster, device=replace(cluster.device, memory=memory), devices=each)

@@ -119,6 +119,7 @@ def _facts(kept: StoredPlan, profile: Profile) -> dict[str, Value]:
         "samples per update": samples_per_update(plan),
         "run ahead": plan.run_ahead,
         "codec": write_codecs(plan.codecs),
+        "codec of sums": plan.codec_of_sums.words if plan.codec_of_sums else "",
         "recomputation": plan.recompute,
         "sharded state": plan.shard_state,
         "throughput": found.samples_per_second,

@@ -132,8 +132,7 @@ def replica_parts(
     A device with several chunks holds the weights of all of them, and as many activations as
     its schedule has in flight, counted at its largest chunk; with shares each replica has its own
     number in flight. Parallel pipelines hold everything each, and what they exchange by (AvgPipe: a
-    reference of the weights together). In which precision the state is kept says the profile, and
-    what a process holds beside.
+    reference of the weights together); replicas with a codec of sums hold what they have not sent.
     """
     rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
     finest = state_precision_named(profile.state_precision).finest
@@ -144,8 +143,9 @@ def replica_parts(
         once = [held_once(ordered, stage, live, optimizer, plan.shard_state) for stage in stages]
         waiting = [held_in_flight(ordered, stage, held, again, late) for stage in stages]
         own = sum(once, max(waiting, key=lambda holding: holding.total))
-        alone = own + Holding(process=profile.process_bytes)
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
+        unsent = reference if plan.codec_of_sums and stages[0].replicas > 1 else 0
+        alone = own + Holding(gradients=unsent, process=profile.process_bytes)
         kept = Holding(weights=plan.exchange_copies * finest * reference)
         return alone.times(plan.num_pipelines // plan.num_sites) + kept
 

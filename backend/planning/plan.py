@@ -17,6 +17,7 @@ from backend.pipeline.shape import Shape
 from backend.pipeline.shape_checks import check_shares
 from backend.pipeline.shares import Shares, pattern, shares_text
 from backend.planning.sites import Sites
+from backend.planning.thresholds import Thresholds
 from backend.profiles.profile import Profile
 
 LONG_LABEL = 32
@@ -185,21 +186,19 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A partition with the schedule that will run it.
+    """A partition with catalog names of its planner and of its schedule, which will run it.
 
-    planner        catalog name of the planner that made it ("pipedream", ...)
-    schedule       catalog name of the schedule ("pipedream" = 1F1B with weight stashing)
-    microbatch     samples per microbatch
+    microbatch     samples of each
     batch          microbatches per weight update (1 for schedules that never flush)
     recompute      forwards keep their inputs alone and run once more before the backward
     num_pipelines  whole pipelines with weights of their own
-    sites          what they exchange, and how far apart their devices are; None: they are on the
-                   same devices, and average elastically (AvgPipe)
+    sites          what they exchange and how far apart they are; None: elastically, on one device
     advance        forwards that AFP runs ahead of 1F1B per later pipeline rank
     run_ahead      further microbatches in flight per hop, under a schedule that never drains
     codecs         names of what codes messages over the cut behind each stage; () = all go plain
     kept_order     what each rank computes in a batch, under a schedule without a rule
     shard_state    each replica keeps a part of its stage's state, and updates that part (ZeRO-1)
+    codec_of_sums  what codes the gradients that replicas of a stage sum; None: they go plain
     """
 
     planner: str
@@ -215,6 +214,7 @@ class Plan:
     codecs: tuple[str, ...] = ()
     sites: Sites | None = None
     kept_order: KeptOrder = ()
+    codec_of_sums: Thresholds | None = None
 
     def shape(self, num_microbatches: int, batch: int = 0) -> Shape:
         """That of a segment, in updates of `batch` microbatches (0: the plan's). Raises

@@ -4,10 +4,11 @@ A site has a whole pipeline, whose replicas sum their gradients as ever, and wei
 After an update of a stage the sites exchange what they learned, stage by stage.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from math import isfinite
 
 from backend.errors import InvalidInput
+from backend.planning.rule_text import rule_words, with_settings
 
 MOST_EVERY = 1_000_000
 """Updates between two exchanges (a bound of ours, so that a wrong number is told)."""
@@ -92,8 +93,7 @@ class Sites:
     @property
     def words(self) -> str:
         """As `read_sites` reads it: "diloco:every=20,rate=0.7,momentum=0.9"."""
-        said = ",".join(f"{name}={getattr(self, name):.12g}" for name in self.kind.settings)
-        return f"{self.rule}:{said}" if said else self.rule
+        return rule_words(self.rule, self, self.kind.settings)
 
     def check(self) -> None:
         """Raises `InvalidInput` where it is none."""
@@ -123,15 +123,6 @@ def read_sites(text: str) -> Sites | None:
     if not rule:
         return None
     found = Sites(rule)
-    types = {field.name: type(getattr(found, field.name)) for field in fields(found)}
-    for word in filter(None, (word.strip() for word in rest.split(","))):
-        name, _, value = (part.strip() for part in word.partition("="))
-        if name not in found.kind.settings:
-            known = ", ".join(found.kind.settings) or "none"
-            raise InvalidInput(f"{found.kind.title} has no setting {name!r}", f"It has: {known}.")
-        try:
-            found = replace(found, **{name: types[name](value)})
-        except ValueError:
-            raise InvalidInput(f"{word!r} has no number", f"Try {Sites(rule).words}.") from None
+    found = with_settings(found, rest, found.kind.settings, found.kind.title, found.words)
     found.check()
     return found

@@ -16,7 +16,7 @@ from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
 from backend.prediction.simulations import Simulations
 from backend.profiles.profile import Profile
-from backend.units import percent_text, seconds_text
+from backend.units import bytes_text, percent_text, seconds_text
 
 
 def with_codecs(question: Question, found: Prediction, work: SearchWork) -> Prediction:
@@ -65,6 +65,22 @@ def _way(durations: PlanDurations, shape: Shape, cut: int, flow: Flow) -> float:
 
 def _is_known(profile: Profile, name: str) -> bool:
     return all(profile.coding_speed(name, flow) for flow in Flow)
+
+
+def sums_reason(plan: Plan, durations: PlanDurations) -> str:
+    """What the codec of a plan's sums sends, in a sentence; "" where there is none."""
+    if plan.codec_of_sums is None:
+        return ""
+    groups = [(n, s.replicas) for n, s in enumerate(plan.partition.stages) if s.replicas > 1]
+    sent = sum(durations.reduced_bytes(*group) for group in groups)
+    plain = sum(durations.plain.reduced_bytes(*group) for group in groups)
+    return (
+        f"Replicas send the largest gradients alone ({plan.codec_of_sums.words}): about "
+        f"{bytes_text(sent)} of a replica of each stage for an update instead of "
+        f"{bytes_text(plain)}. When thresholds are made, as many are sent; until the next ones it "
+        "may be more or fewer, which the run counts. The seconds of choosing them are not counted, "
+        "and what it does to learning is not predicted."
+    )
 
 
 def codec_reason(question: Question, plan: Plan) -> str:

@@ -1,7 +1,7 @@
 """Seconds of every action of a plan's program, from the profile and the cluster's links."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from backend.cluster.cluster import Cluster
@@ -24,8 +24,9 @@ from backend.pipeline.links import SumPart, exposed
 from backend.pipeline.schedules.catalog import schedule
 from backend.planning.plan import Partition, Plan
 from backend.planning.sites import Sites
+from backend.planning.thresholds import Thresholds
 from backend.prediction.cut_messages import CutMessages
-from backend.prediction.gradient_sums import BUCKET_BYTES, pieces
+from backend.prediction.gradient_sums import BUCKET_BYTES, StageSums, pieces
 from backend.prediction.site_exchange import SiteExchange
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.layer import LayerSums
@@ -44,12 +45,12 @@ UpdateCosts = tuple[WeightUpdateCost, ...]
 class PlanDurations:
     """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`.
 
-    Compute is the profile's seconds divided by the device's speed, with what its messages cost
-    the rank's processor, and what `update_costs` says of its weights (() = each update applies one
-    gradient, in place). Replicas sum their gradients in buckets of `bucket_bytes`; those whose
+    Compute is the profile's seconds divided by the device's speed, with what messages cost the
+    processor, and what `update_costs` says (() = each update applies one gradient, in place).
+    Replicas sum their gradients in buckets of `bucket_bytes`; those whose
     state is `sharded` update a part each and gather the others, within their step. Not known here:
-    whose turn it is on shared cores (`sharing`), who shares a link (`shared_links`), what ranks
-    lose by sharing a memory bus, what the heads of `local` losses compute.
+    whose turn it is on shared cores, who shares a link (`shared_links`), what ranks lose by sharing
+    a memory bus, what the heads of `local` losses compute, how long sums take to be coded.
     """
 
     profile: Profile
@@ -62,6 +63,7 @@ class PlanDurations:
     local: bool = False
     sites: Sites | None = None
     num_sites: int = 1
+    codec_of_sums: Thresholds | None = None
 
     @classmethod
     def of(
@@ -70,7 +72,12 @@ class PlanDurations:
         """Those of a plan; one that names no schedule is of any that has one loss."""
         local = bool(plan.schedule) and schedule(plan.schedule).local
         own = plan.shard_state, BUCKET_BYTES, plan.codecs, local, plan.sites, plan.num_sites
-        return cls(profile, plan.partition, cluster, costs, *own)
+        return cls(profile, plan.partition, cluster, costs, *own, plan.codec_of_sums)
+
+    @cached_property
+    def plain(self) -> "PlanDurations":
+        """Those of the same plan without codecs."""
+        return replace(self, codecs=(), codec_of_sums=None)
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -143,7 +150,7 @@ class PlanDurations:
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
         """Seconds of a sum of all gradients of a stage at once."""
-        return self._ring(group).seconds(self.parameter_bytes[stage])
+        return self.sums.seconds(stage, self._ring(group))
 
     def exposed(self, stage: int, group: tuple[int, ...]) -> float:
         """Of the same in buckets, what the last backward before it does not hide."""
@@ -155,7 +162,9 @@ class PlanDurations:
         backward = self.backward_weight[stage] if is_split else self.backward[stage]
         if len(group) == 1:
             return ()
-        return tuple(pieces(self._parts[stage], backward, self._ring(group), self.bucket_bytes))
+        if self.codec_of_sums:  # it begins when all gradients are there
+            return (SumPart(0.0, self.all_reduce(stage, group)),)
+        return tuple(pieces(self.parts[stage], backward, self._ring(group), self.bucket_bytes))
 
     def _ring(self, group: tuple[int, ...]) -> RingLinks:
         if group not in self._rings:
@@ -189,10 +198,12 @@ class PlanDurations:
         return self.cut_messages.one_way
 
     def reduced_bytes(self, stage: int, members: int) -> float:
-        """Bytes that one of `members` ranks sends in one all-reduce, 2 (r-1)/r |w|, and half as
-        many in the gathering of shared state."""
-        rounds = 3 if self._sharers[stage] > 1 else 2
-        return rounds * (members - 1) / members * self.parameter_bytes[stage]
+        """Bytes that one of `members` ranks sends in one sum, and to gather shared state."""
+        return self.sums.sent(stage, members) * (1.5 if self._sharers[stage] > 1 else 1)
+
+    @cached_property
+    def sums(self) -> StageSums:
+        return StageSums(self.parameter_bytes, self.codec_of_sums)
 
     @cached_property
     def exchange(self) -> SiteExchange | None:
@@ -207,17 +218,17 @@ class PlanDurations:
     def forward(self) -> tuple[float, ...]:
         """Seconds of one microbatch per stage, on the slowest of its devices; `backward` and
         `update` likewise."""
-        return self._seconds([part.forward for part in self._parts])
+        return self._seconds([part.forward for part in self.parts])
 
     @cached_property
     def backward(self) -> tuple[float, ...]:
-        return self._seconds([part.backward for part in self._parts])
+        return self._seconds([part.backward for part in self.parts])
 
     @cached_property
     def backward_input(self) -> tuple[float, ...]:
         """The input's half of a backward, a half where that was not measured; none for the first
         stage and behind a one-way cut."""
-        halves = [part.backward_input for part in self._parts]
+        halves = [part.backward_input for part in self.parts]
         asked = (False, *(not one_way for one_way in self.one_way[:-1]))
         gives = zip(asked, halves, strict=True)
         return self._seconds([half if is_asked else 0.0 for is_asked, half in gives])
@@ -225,13 +236,13 @@ class PlanDurations:
     @cached_property
     def backward_weight(self) -> tuple[float, ...]:
         """The weights' half; where it was not measured, what the other one leaves."""
-        halves = self._seconds([part.backward_weight for part in self._parts])
+        halves = self._seconds([part.backward_weight for part in self.parts])
         rests = zip(halves, self.backward, self.backward_input, strict=True)
         return tuple(half if half and other else whole - other for half, whole, other in rests)
 
     @cached_property
     def update(self) -> tuple[float, ...]:
-        shared = zip(self._parts, self._sharers, strict=True)
+        shared = zip(self.parts, self._sharers, strict=True)
         return self._seconds([part.update / sharers for part, sharers in shared])
 
     @cached_property
@@ -252,7 +263,7 @@ class PlanDurations:
     @cached_property
     def added(self) -> tuple[float, ...]:
         """Seconds of a backward in which gradients are added to others, on average."""
-        adding = self._seconds([part.adding for part in self._parts])
+        adding = self._seconds([part.adding for part in self.parts])
         kept = zip(adding, self._update_costs, strict=True)
         return tuple(seconds * cost.added for seconds, cost in kept)
 
@@ -263,33 +274,24 @@ class PlanDurations:
         binds both), and so does putting what was gathered into the weights."""
         return self._seconds(
             [
-                self._whole_step(part, cost) / sharers + (part.copying if sharers > 1 else 0.0)
+                cost.seconds(part) / sharers + (part.copying if sharers > 1 else 0.0)
                 for part, cost, sharers in zip(
-                    self._parts, self._update_costs, self._sharers, strict=True
+                    self.parts, self._update_costs, self._sharers, strict=True
                 )
             ]
         )
-
-    @staticmethod
-    def _whole_step(part: LayerSums, cost: WeightUpdateCost) -> float:
-        """Profiled seconds of an update of all weights of a stage."""
-        seconds = part.renewal if cost.renews else part.update
-        return seconds + (part.copying if cost.is_mean else 0.0)
 
     @property
     def _update_costs(self) -> tuple[WeightUpdateCost, ...]:
         return self.update_costs or (PLAIN,) * len(self.partition.stages)
 
-    def profiled_update(self, stage: int) -> float:
-        """Seconds of an update of all weights on the profiled device."""
-        return self._parts[stage].update
-
     @cached_property
     def parameter_bytes(self) -> tuple[int, ...]:
-        return tuple(part.parameter_bytes for part in self._parts)
+        return tuple(part.parameter_bytes for part in self.parts)
 
     @cached_property
-    def _parts(self) -> tuple[LayerSums, ...]:
+    def parts(self) -> tuple[LayerSums, ...]:
+        """Of each stage, as profiled."""
         between, stages = self.ordered.between, self.partition.stages
         return tuple(between(stage.first, stage.stop) for stage in stages)
 

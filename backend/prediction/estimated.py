@@ -1,6 +1,5 @@
 """What a plan does that is too large to be simulated: as fast as what it waits for most allows."""
 
-from dataclasses import replace
 from itertools import pairwise
 from math import lcm
 
@@ -36,11 +35,13 @@ def estimated(
     computed = tuple(map(sum, zip(durations.forward, durations.backward, strict=True)))
     versions = tuple(rule.live(at[shape.pipeline_rank_of(n)]) for n in range(shape.num_stages))
     sent = plan.batch * sum(_messages(durations, plan))
-    more = plan.batch * sum(_messages(replace(durations, codecs=()), plan)) - sent
+    plain = plan.batch * sum(_messages(durations.plain, plan))
     for number, stage in enumerate(stages):
         round_of = plan.batch if rule.batched else stage.replicas
-        each = durations.reduced_bytes(number, stage.replicas) if stage.replicas > 1 else 0.0
-        sent += each * stage.replicas * plan.batch / round_of
+        if stage.replicas > 1:
+            times = stage.replicas * plan.batch / round_of
+            sent += times * durations.reduced_bytes(number, stage.replicas)
+            plain += times * durations.plain.reduced_bytes(number, stage.replicas)
     ranks = plan.partition.num_devices
     return Prediction(
         plan=plan,
@@ -53,7 +54,7 @@ def estimated(
         staleness=0 if rule.flushes else max(versions) - 1,
         versions=versions,
         is_simulated=False,
-        plain_bytes=sent + more if plan.codecs else None,
+        plain_bytes=plain if plan.codecs or plan.codec_of_sums else None,
     )
 
 

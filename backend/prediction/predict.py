@@ -15,6 +15,7 @@ from backend.pipeline.verify import check
 from backend.planning.memory import replica_parts
 from backend.planning.plan import Plan
 from backend.planning.room import check_memory
+from backend.planning.thresholds import check_thresholds
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
 from backend.prediction.estimated import estimated
@@ -118,6 +119,7 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
             f"the plan covers {covered} layers, the profile has {len(profile.layers)}"
         )
     check_codecs(plan.codecs, len(plan.partition.stages) - 1)
+    check_thresholds(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
     profile.in_order(plan.partition.order)
     if plan.sites is not None:
         plan.sites.check()
@@ -161,7 +163,7 @@ def _sent_bytes(found: Segment, durations: PlanDurations) -> float:
 
 def _plain_bytes(found: Segment, durations: PlanDurations, plan: Plan) -> float | None:
     """Bytes per minibatch without codecs; None where there are none."""
-    if not plan.codecs:
+    if not (plan.codecs or plan.codec_of_sums):
         return None
-    plain = _sent_bytes(found, replace(durations, codecs=()))
+    plain = _sent_bytes(found, durations.plain)
     return plan.batch * plain / found.program.shape.num_microbatches

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import isfinite
 
-from backend.cluster.cluster import Cluster
+from backend.cluster.cluster import Cluster, limited
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import AUTO, PLAIN, check_wanted, codecs_of
 from backend.pipeline.schedules.catalog import executable_schedules
@@ -19,6 +18,7 @@ from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
 from backend.planning.sites import read_sites
+from backend.planning.thresholds import check_thresholds, read_thresholds
 from backend.planning.work import SearchWork, WorkSpent
 from backend.prediction.imagined import as_on
 from backend.prediction.limits import FURTHER, most_work
@@ -58,6 +58,7 @@ class Question:
     run_ahead  further microbatches in flight per hop; None: as many as simulation finds faster
     codec      of the messages between stages (`codecs_of`), or `AUTO`
     sites      rule between the cluster's sites (`read_sites`); "": one plan for all devices
+    codec_of_sums  of the gradients of a stage's replicas (`read_thresholds`); "": none
     like       `best` answers with a plan by which a training by this one may go on
     """
 
@@ -79,6 +80,7 @@ class Question:
     run_ahead: int | None = None
     codec: str = PLAIN
     sites: str = ""
+    codec_of_sums: str = ""
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -106,11 +108,14 @@ class Question:
                 )
 
     def _check_state(self) -> None:
-        """Whether there is such an optimizer; one that needs whole matrices shares no state."""
-        kind = optimizer_named(self.optimizer)
-        if kind.is_elementwise:
+        """Whether there is such an optimizer; one that needs whole matrices shares no state, nor
+        does one whose sums are coded."""
+        kind, coded = optimizer_named(self.optimizer), read_thresholds(self.codec_of_sums)
+        if coded is not None:
+            check_thresholds(coded, 2, self.shard_state is MemorySaving.ALWAYS)
+        elif kind.is_elementwise:
             return
-        if self.shard_state is MemorySaving.ALWAYS:
+        elif self.shard_state is MemorySaving.ALWAYS:
             raise InvalidInput(
                 f"{kind.title} reads whole matrices, of which a replica with sharded state has a "
                 "part",
@@ -149,14 +154,14 @@ class Question:
         return replace(
             self,
             profile=carried(self.profile),
-            cluster=_limited(self.cluster, memory),
+            cluster=limited(self.cluster, memory),
             gain=gain_of_sharing(*took) if took else self.gain,
             further=tuple(map(carried, self.further)),
         )
 
     def with_memory(self, memory: float) -> "Question":
         """The same where every device has so many bytes."""
-        return replace(self, cluster=_limited(self.cluster, memory))
+        return replace(self, cluster=limited(self.cluster, memory))
 
     @property
     def schedules(self) -> tuple[str, ...]:
@@ -252,7 +257,10 @@ class Question:
         return replace(plan, run_ahead=wanted) if wanted is not None and takes else plan
 
     def coded(self, plan: Plan) -> Plan:
-        """`plan` with the codecs that are asked for; as it is where they are to be chosen."""
+        """`plan` with the codecs that are asked for; messages' as they are where they are to be
+        chosen, that of sums where replicas have some."""
+        sums = self.like.codec_of_sums if self.like else read_thresholds(self.codec_of_sums)
+        plan = replace(plan, codec_of_sums=sums if max(plan.partition.replicas) > 1 else None)
         text = max(self.like.codecs, default="") if self.like else self.codec
         cuts = len(plan.partition.stages) - 1
         return plan if text == AUTO else replace(plan, codecs=codecs_of(text, cuts))
@@ -284,15 +292,6 @@ class Question:
             return self.predict(self.asked(plan(savings)))
         except (PlanDoesNotFit, WorkSpent):
             return None
-
-
-def _limited(cluster: Cluster, memory: float | None) -> Cluster:
-    if memory is None:
-        return cluster
-    if not isfinite(memory) or memory < 1:
-        raise InvalidInput(f"memory {memory} is not a number of bytes", "Give one such as 16e9.")
-    each = tuple(replace(device, memory=memory) for device in cluster.devices)
-    return replace(cluster, device=replace(cluster.device, memory=memory), devices=each)
 
 
 def _within(name: str, value: int, least: int, most: int) -> None:

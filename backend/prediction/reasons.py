@@ -11,7 +11,7 @@ from backend.planning.room import check_memory, parts_text
 from backend.prediction.across_sites import sites_reason
 from backend.prediction.bottleneck import explain, waits
 from backend.prediction.channel_splits import split_reason
-from backend.prediction.chosen_codecs import codec_reason
+from backend.prediction.chosen_codecs import codec_reason, sums_reason
 from backend.prediction.durations import PlanDurations
 from backend.prediction.energy import energy, energy_reason
 from backend.prediction.prediction import Prediction
@@ -36,6 +36,8 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     if waiting := waits(durations, plan, shape, each):
         yield waiting
     if said := sites_reason(plan, durations):
+        yield said
+    if said := sums_reason(plan, durations):
         yield said
     if idle := cluster.num_devices - len(set(plan.devices)):
         yield f"{idle} of {cluster.num_devices} devices have no work."

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.plan import Plan
 from backend.planning.sites import Sites
+from backend.planning.thresholds import Thresholds
 from backend.prediction.shapes import microbatch_unit
 
 FLUSHING = "flush"
@@ -23,6 +24,7 @@ class UpdateRule:
     codecs         those that messages are coded by, whichever cuts they cross
     cuts           layers from which on there is another loss, where each stage has its own
     sites          what pipelines exchange, wherever they are; None: elastic averaging
+    codec_of_sums  of the gradients of replicas, however many there are
     """
 
     rule: str
@@ -33,6 +35,7 @@ class UpdateRule:
     codecs: frozenset[str] = frozenset()
     cuts: tuple[int, ...] = ()
     sites: Sites | None = None
+    codec_of_sums: Thresholds | None = None
 
 
 def alike(one: str, other: str) -> bool:
@@ -73,6 +76,7 @@ def updates_of(plan: Plan) -> UpdateRule:
         frozenset(filter(None, plan.codecs)),
         tuple(stage.first for stage in partition.stages) if member.local else (),
         replace(plan.sites, devices=0) if plan.sites else None,
+        plan.codec_of_sums,
     )
 
 

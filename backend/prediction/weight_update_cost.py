@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import Shape
+from backend.profiles.layer import LayerSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class WeightUpdateCost:
     def is_mean(self) -> bool:
         """Whether an update divides the sum of several gradients."""
         return self.gathered * self.replicas > 1
+
+    def seconds(self, part: LayerSums) -> float:
+        """Profiled seconds of an update of all weights of a stage."""
+        seconds = part.renewal if self.renews else part.update
+        return seconds + (part.copying if self.is_mean else 0.0)
 
 
 PLAIN = WeightUpdateCost()

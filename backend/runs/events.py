@@ -86,6 +86,9 @@ SENT, SENT_PLAIN = "bytes between stages", "plain bytes between stages"
 """Metrics of a run whose messages are coded, an epoch each: what all ranks have sent to other
 stages in training, before headers, and what it would have been without codecs."""
 
+SUMS_SENT, SUMS_PLAIN = "bytes of sums of gradients", "plain bytes of sums of gradients"
+"""Metrics of a run whose replicas code the sums of their gradients, likewise."""
+
 SITES_SENT, SITES_SUMS = "bytes between sites", "bytes of sums between sites"
 SITES_SPREAD = "spread between sites"
 OF_SITES = (SITES_SENT, SITES_SUMS, SITES_SPREAD)

@@ -42,13 +42,14 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "local_losses": (
         ("--network", "loopback", "--models", "vgg_digits", "--stages", "2", "--epochs", "1"),
     ),
+    "bytes": (("--models", "recommender", "--epochs", "1"),),
     "run_ahead": (("--networks", "100mbit", "--models", "lstm", "--rounds", "1"),),
     "sandbox": (("3", "vgg_digits", "2"),),
     "sessions": (("--seconds", "15"),),
 }
 """Arguments of each run of a benchmark; those that are not named run as they are."""
 WRITERS = {
-    *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
+    *("big_models", "by_parts", "bytes", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
     *("codecs", "local_losses", "prediction", "run_ahead", "shared_node", "shares", "synthesised"),
     *("first_answer", "timeline"),

@@ -71,7 +71,7 @@ class Told:
 
 def told(spec: TrainSpec, file: Path, where: Network = LOCAL) -> Told:
     """Train the definition in `file` as `spec` says, a process per rank on the hosts of `where`."""
-    size = spec.plan.partition.num_devices
+    size = len(spec.plan.devices)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "job.json").write_bytes(

@@ -91,6 +91,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"run_ahead": 0},
         {"codec": "int8"},
         {"sites": "diloco:every=10"},
+        {"codec_of_sums": "dct:keep=0.01"},
         {"search_on": True},
         {"took": (0.01, 0.015)},
         {"further": True},
@@ -161,6 +162,7 @@ class Doors:
             "run_ahead": wanted.run_ahead,
             "codec": wanted.codec,
             "sites": wanted.sites,
+            "codec_of_sums": wanted.codec_of_sums,
             "search_on": wanted.search_on,
         } | more
 
@@ -177,6 +179,7 @@ class Doors:
             *("--update-times", str(wanted.update_times)),
             *(() if wanted.run_ahead is None else ("--run-ahead", str(wanted.run_ahead))),
             *("--codec", wanted.codec, "--sites", wanted.sites),
+            *("--codec-of-sums", wanted.codec_of_sums),
             *(("--search-on",) if wanted.search_on else ()),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
@@ -225,6 +228,7 @@ def in_notebook(wanted: Wanted) -> list[Answer]:
         "run_ahead",
         "codec",
         "sites",
+        "codec_of_sums",
     )
     best = stageflow.plan(
         wanted.stored.profile,
@@ -271,6 +275,7 @@ OF_PLAN = (
     "codecs",
     "sites",
     "kept_order",
+    "codec_of_sums",
 )
 
 

@@ -8,7 +8,15 @@ from typing import Any
 
 from torch import Tensor
 
-from backend.runs.events import ENERGY, HELD_OUT_LOSS, OF_SITES, SENT, SENT_PLAIN
+from backend.runs.events import (
+    ENERGY,
+    HELD_OUT_LOSS,
+    OF_SITES,
+    SENT,
+    SENT_PLAIN,
+    SUMS_PLAIN,
+    SUMS_SENT,
+)
 from backend.runs.request.metric_names import METRIC_NAME, METRIC_NAMES
 
 Metrics = Callable[[Any, Any], Mapping[str, Any]]
@@ -18,7 +26,8 @@ Sums = dict[str, tuple[float, float]]
 """By name a sum and what it is divided by."""
 
 MOST = 32
-OWN = ("loss", HELD_OUT_LOSS, "throughput", SENT, SENT_PLAIN, *OF_SITES, ENERGY)
+OF_BYTES = (SENT, SENT_PLAIN, SUMS_SENT, SUMS_PLAIN)
+OWN = ("loss", HELD_OUT_LOSS, "throughput", *OF_BYTES, *OF_SITES, ENERGY)
 """Names that mean the same in every run."""
 
 

@@ -70,6 +70,8 @@ class PlanRequest:
                  faster, or one for each cut of a plan by hand ("int8,none")
     sites        rule by which the cluster's sites exchange weights ("diloco:every=100"); "" for one
                  plan over all devices
+    codec_of_sums   of the gradients of a stage's replicas ("dct:keep=0.005,every=1000"); "" for
+                 none
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it ("cluster": as the cluster's own, by what
                  its file says); `measured_on` is what it was measured on
@@ -112,6 +114,7 @@ class PlanRequest:
     codec: str = PLAIN
     sites: str = ""
     order: str = ""
+    codec_of_sums: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +237,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         run_ahead=asked.run_ahead,
         codec=asked.codec,
         sites=asked.sites,
+        codec_of_sums=asked.codec_of_sums,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

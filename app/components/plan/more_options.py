@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app.components.plan.sites_field import sites_field
+from app.components.plan.sums_field import sums_field
 from app.components.plan.wanted import ENERGY, Wanted, options_text
 from app.components.shell.number_field import amount_field, whole_field
 from app.components.shell.pick import pick, pick_several
@@ -151,6 +152,7 @@ def _updates() -> dict[str, Any]:
     return {
         "sites": sites_field(),
         "codec": coded,
+        "codec_of_sums": sums_field(),
         "run_ahead": ahead,
         "update_times": times,
         "search_on": state.text(Param.SEARCH_ON) == "1",

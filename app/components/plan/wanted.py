@@ -38,6 +38,7 @@ class Wanted:
     run_ahead further microbatches in flight per hop; None: as many as simulation finds faster
     codec     of the messages between stages: a name of the catalog, "none" or "auto"
     sites     rule by which the cluster's sites exchange weights; "": one plan over all devices
+    codec_of_sums  of the gradients of a stage's replicas; "": none
     averaged  whether an average of the weights is kept beside
     target    plans are ranked by the time to it; None: by samples/s
     floor     or by energy, of those with this share of the most samples/s
@@ -68,6 +69,7 @@ class Wanted:
     floor: float | None = None
     codec: str = PLAIN
     sites: str = ""
+    codec_of_sums: str = ""
 
     @property
     def question(self) -> Question:
@@ -88,6 +90,7 @@ class Wanted:
             run_ahead=self.run_ahead,
             codec=self.codec,
             sites=self.sites,
+            codec_of_sums=self.codec_of_sums,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -128,6 +131,7 @@ class Wanted:
             Param.RUN_AHEAD: None if self.run_ahead is None else str(self.run_ahead),
             Param.CODEC: None if self.codec == PLAIN else self.codec,
             Param.SITES: self.sites or None,
+            Param.CODEC_OF_SUMS: self.codec_of_sums or None,
             Param.SEARCH_ON: "1" if self.search_on else None,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
@@ -181,6 +185,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"codec {wanted.codec}"
         case "sites":
             return f"sites exchange by {wanted.sites}"
+        case "codec_of_sums":
+            return f"codec of sums {wanted.codec_of_sums}"
         case "search_on":
             return "longer search"
         case "took":

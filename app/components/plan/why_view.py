@@ -132,6 +132,8 @@ def _choices(answer: Answer) -> list[tuple[str, str]]:
     if max(cut.replicas) > 1:
         sharded = "sharded over the replicas of a stage" if plan.shard_state else "whole on each"
         found.append(("Optimizer's state", sharded))
+        sums = plan.codec_of_sums
+        found.append(("Sums of gradients", sums.words if sums else "of all gradients"))
     if cut.chunks > 1:
         found.append(("Chunks", f"{cut.chunks} stages on each device"))
     return found

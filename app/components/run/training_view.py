@@ -29,6 +29,8 @@ from backend.runs.events import (
     SITES_SENT,
     SITES_SPREAD,
     SITES_SUMS,
+    SUMS_PLAIN,
+    SUMS_SENT,
     of_stage,
     stage_of,
 )
@@ -44,6 +46,8 @@ OWN = "of the model definition"
 CAPTIONS = {
     PERPLEXITY: "held out, at each evaluation",
     ENERGY: "of the hosts' processors, whatever ran on them, and of the ranks' GPUs",
+    SUMS_SENT: "of all replicas, in each epoch",
+    SUMS_PLAIN: "without a codec of sums, in each epoch",
     SITES_SENT: "of all ranks, in each epoch",
     SITES_SUMS: "that sums of gradients would be, in each epoch",
     SITES_SPREAD: "of weights, as a share of their mean, at the end of each epoch",

@@ -9,6 +9,7 @@ from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.schedules.custom import WITHOUT_RULE
 from backend.pipeline.verify import check
 from backend.planning.optimizers import optimizer_named
+from backend.planning.thresholds import check_thresholds
 from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.local_heads import LOCAL_HEADS
 from backend.runs.request.optimizer_checks import (
@@ -33,6 +34,7 @@ def check_combinations(spec: TrainSpec) -> None:
     if spec.plan.sites is not None:
         spec.plan.sites.check()
     check_codecs(spec.plan.codecs, len(spec.plan.partition.stages) - 1)
+    _check_codec_of_sums(spec)
     _check_local_head(spec)
 
 
@@ -98,6 +100,19 @@ def _check_local_head(spec: TrainSpec) -> None:
             f"schedule {spec.plan.schedule!r} has one loss, at the last stage, and a local head "
             f"{spec.local_head!r} is asked for",
             f"Leave it out, or plan with {local}.",
+        )
+
+
+def _check_codec_of_sums(spec: TrainSpec) -> None:
+    plan = spec.plan
+    check_thresholds(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
+    if plan.codec_of_sums is None:
+        return
+    if spec.precision == "float16" or state_precision_named(spec.state_precision).weight == HALF:
+        raise InvalidInput(
+            "a codec of sums keeps what was not sent for later updates, which needs gradients in "
+            "float32 without a scale that changes",
+            "Keep weights in float32 and compute in float32 or bfloat16, or leave the codec out.",
         )
 
 

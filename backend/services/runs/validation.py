@@ -90,9 +90,9 @@ def _validate_emulation(spec: TrainSpec) -> None:
             "a run on emulated devices learns nothing and reaches no target",
             "Leave the target out.",
         )
-    if spec.emulate and any(spec.plan.codecs):
+    if spec.emulate and (any(spec.plan.codecs) or spec.plan.codec_of_sums):
         raise InvalidInput(
-            "emulated devices do not take the seconds of coding messages",
+            "emulated devices do not take the seconds of coding messages and sums",
             "Emulate a plan without codecs, or train this one on real devices.",
         )
     if spec.emulate and schedule(spec.plan.schedule).local:

@@ -49,8 +49,8 @@ MarksOf = Callable[[int], object]
 
 class Checkpoints:
     """One per rank and run. `shape` is that of a whole epoch; microbatches are counted from
-    the start of the epoch. A stage is saved by its first replica, and with sharded state by
-    all of them, each what it keeps."""
+    the start of the epoch. A stage is saved by its first replica, and with sharded state or a
+    codec of sums by all of them, each what it keeps."""
 
     def __init__(
         self,
@@ -64,16 +64,16 @@ class Checkpoints:
         reporter: Reporter,
     ) -> None:
         self._world, self._coordinates = world, coordinates
-        sharded = spec.plan.shard_state
-        self._saved = coordinates.stages if sharded else led_stages(coordinates)
-        per_chunk = sum(shape.replicas) if sharded else shape.pipeline_size
+        apart = spec.plan.shard_state or spec.plan.codec_of_sums is not None
+        self._saved = coordinates.stages if apart else led_stages(coordinates)
+        per_chunk = sum(shape.replicas) if apart else shape.pipeline_size
         self._num_files = shape.num_pipelines * shape.chunks * per_chunk
         self._copy_of, self._marks_of, self._spec, self._shape = copy_of, marks_of, spec, shape
         self._folder, self._reporter = folder, reporter
         own = round_size(shape.rounds, shape.batch, shape.num_pipelines)
         self._unit = math.lcm(own, spec.round)
         flushes = schedule(spec.plan.schedule).flushes and shape.num_pipelines == 1
-        self._can_rescue = flushes and max(shape.replicas) > 1 and not sharded
+        self._can_rescue = flushes and max(shape.replicas) > 1 and not apart
         self._newest: dict[int, tuple[int, int, object]] = {}
         self._kept: dict[int, tuple[int, int]] = {}
         # one copy waits while another is written: at most twice the rank's state

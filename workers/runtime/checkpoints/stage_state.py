@@ -19,6 +19,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.messages.groups import led_stages
+from workers.runtime.messages.thresholds import ThresholdSums
 from workers.runtime.rank import Rank
 from workers.runtime.samples.segments import round_size
 from workers.runtime.state.exchanges.elastic import REFERENCE
@@ -42,7 +43,8 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
     the state of the optimizer as it keeps them; on the first replica, or where this one is `alone`,
     also the newest weights where there are no masters, buffers, and what pipelines exchange by."""
     weights = rank.state.weights[stage]
-    kept = dict(weights.optimizer_state)
+    sums, leads = _sums_of(rank, stage), alone or stage in led_stages(rank.coordinates)
+    kept = dict(weights.optimizer_state) if leads or not sums else {}
     if weights.masters is not None:
         kept[WEIGHT] = weights.masters
     found = {
@@ -50,7 +52,9 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
         for kind, tensors in kept.items()
         for part, tensor in zip(weights.slices, tensors, strict=True)
     }
-    if alone or stage in led_stages(rank.coordinates):
+    for kind, named in sums.state.items() if sums else ():
+        found |= {f"{_of_replica(kind, rank, stage)}/{name}": each for name, each in named.items()}
+    if leads:
         whole = {
             WEIGHT: weights.newest if weights.masters is None else {},
             BUFFER: rank.stages.buffers(stage),
@@ -63,6 +67,18 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
             for name, tensor in named.items()
         }
     return {key: tensor.detach().to("cpu", copy=True).contiguous() for key, tensor in found.items()}
+
+
+def _sums_of(rank: Rank, stage: int) -> ThresholdSums | None:
+    """What this replica of the stage has not sent yet, where sums are coded."""
+    buckets = rank.state.weights[stage].buckets
+    return buckets.coded if buckets else None
+
+
+def _of_replica(kind: str, rank: Rank, stage: int) -> str:
+    """The kind of what each replica of the stage has for itself: "unsent.1"."""
+    place = rank.groups.replicas[stage].place
+    return f"{kind}.{place}"
 
 
 def marks_of(rank: Rank, stage: int) -> object:
@@ -131,6 +147,15 @@ def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
                 }
                 for kind in exchanged
             }
+        )
+    if sums := _sums_of(rank, stage):
+        sums.load_state(
+            {
+                kind: {n: kept.needed(own, n) for n in newest if kept.has(own, n)}
+                for kind in sums.state
+                if (own := _of_replica(kind, rank, stage))
+            },
+            updates,
         )
     with torch.no_grad():
         for name, buffer in rank.stages.buffers(stage).items():

@@ -125,7 +125,7 @@ class _EmulatedRun:
 
     def _update_seconds(self, action: Step | Average) -> float:
         """On the profiled device; what is gathered comes over the emulated links."""
-        whole, stage = self.durations.profiled_update(action.stage), action.stage
+        whole, stage = self.durations.parts[action.stage].update, action.stage
         shares = isinstance(action, Step) and self.spec.plan.shard_state
         return whole / (self.durations.partition.stages[stage].replicas if shares else 1)
 

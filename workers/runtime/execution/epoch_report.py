@@ -18,7 +18,7 @@ class EpochReport:
     def __init__(self, rank: Rank, plan: Plan) -> None:
         self._rank, self._plan = rank, plan
         world = rank.world
-        self._sent, self._exchanged = SentBytes(), SentBytes()
+        self._sent, self._exchanged, self._summed = SentBytes(), SentBytes(), SentBytes()
         self._joules, self._meter = 0.0, EnergyMeter(world.device)
         tells = float(self._meter.tells)
         on_hosts = [float(host == world.host) for host in range(world.hosts)]
@@ -45,6 +45,13 @@ class EpochReport:
         if self._plan.codecs:
             coded, plain = world.total([self._sent.coded, self._sent.plain])
             losses.sent(coded, plain, done)
+        if self._plan.codec_of_sums:
+            buckets = (weights.buckets for weights in self._rank.state.weights.values())
+            coded_sums = (each.coded for each in buckets if each)
+            found = sum((each.sent for each in coded_sums if each), SentBytes())
+            new, self._summed = found - self._summed, found
+            coded, plain = world.total([new.coded, new.plain])
+            losses.summed(coded, plain, done)
         if self._plan.is_apart:
             found = sum((w.exchanged for w in self._rank.state.weights.values()), SentBytes())
             new, self._exchanged = found - self._exchanged, found

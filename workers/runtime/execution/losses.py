@@ -13,6 +13,8 @@ from backend.runs.events import (
     OF_SITES,
     SENT,
     SENT_PLAIN,
+    SUMS_PLAIN,
+    SUMS_SENT,
     Event,
     Metrics,
     Progress,
@@ -105,6 +107,15 @@ class Losses:
         self._tell_one(SENT_PLAIN, plain_bytes, done)
         self._log(
             f"{bytes_text(num_bytes)} sent between stages, {bytes_text(plain_bytes)} without codecs"
+        )
+
+    def summed(self, num_bytes: float, plain_bytes: float, done: int) -> None:
+        """Print what replicas sent to sum gradients likewise."""
+        self._tell_one(SUMS_SENT, num_bytes, done)
+        self._tell_one(SUMS_PLAIN, plain_bytes, done)
+        self._log(
+            f"{bytes_text(num_bytes)} sent to sum gradients, {bytes_text(plain_bytes)} without a "
+            "codec"
         )
 
     def between_sites(self, num_bytes: float, sums: float, spread: float, done: int) -> None:

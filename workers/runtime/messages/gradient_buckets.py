@@ -12,18 +12,24 @@ import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
+from backend.planning.thresholds import Thresholds
 from backend.prediction.gradient_sums import BUCKET_BYTES
 from workers.runtime.messages.bucket import bucket_of, portions
+from workers.runtime.messages.thresholds import ThresholdSums
 from workers.runtime.messages.world import Group
 
 
 class Buckets:
     """The gradient sums of a stage, by the names of its weights. Each bucket is laid out for a
     shard per replica, also where they share no state: in which order a collective adds depends on
-    the place, and so the sums are the same to the last bit with and without."""
+    the place, and so the sums are the same to the last bit with and without. With a `codec` they
+    are summed once all are there."""
 
-    def __init__(self, weights: Mapping[str, Tensor], group: Group) -> None:
+    def __init__(
+        self, weights: Mapping[str, Tensor], group: Group, codec: Thresholds | None = None
+    ) -> None:
         self.group = group
+        self.coded = ThresholdSums(codec, weights) if codec else None
         size = BUCKET_BYTES if group.timing is None else group.timing.bucket_bytes
         device = next((weight.device for weight in weights.values()), torch.device("cpu"))
         replicas = len(group.ranks)
@@ -49,6 +55,8 @@ class Buckets:
     def overlap(self, weights: Mapping[str, Tensor]) -> Callable[[], None]:
         """Send each bucket as soon as the backward that follows has filled it. `weights` are
         the tensors that it differentiates. Call the result when it is over."""
+        if self.coded is not None:
+            return _nothing
         self._next = 0
         for bucket in self.buckets:
             bucket.missing = set(bucket.parts)
@@ -67,6 +75,12 @@ class Buckets:
         if self._is_empty:
             for bucket in self.buckets:
                 bucket.flat.zero_()
+        if self.coded is not None:
+            self.coded.sum([bucket.parts for bucket in self.buckets], self.group)
+            total = torch.tensor([loss], device=self.buckets[0].flat.device)
+            self.group.sum(total)
+            self._is_empty = True
+            return float(total.item())
         self.buckets[-1].flat[-1] = loss
         while self._next < len(self.buckets):
             self._send()
@@ -105,3 +119,7 @@ class Buckets:
 def _hook(weight: Tensor, arrived: Callable[[Tensor], None]) -> RemovableHandle:
     handle: RemovableHandle = weight.register_hook(arrived)  # type: ignore[no-untyped-call]
     return handle
+
+
+def _nothing() -> None:
+    """Where gradients wait for all of them, no hooks are to be removed."""

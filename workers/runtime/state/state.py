@@ -61,7 +61,7 @@ def trained_state(
 
     def made(first: dict[str, Tensor], group: Group | None) -> Weights:
         kept = rounded(first, kind)
-        buckets = None if group is None else Buckets(kept, group)
+        buckets = None if group is None else Buckets(kept, group, spec.plan.codec_of_sums)
         shard = Shard(buckets) if spec.plan.shard_state and buckets is not None else None
         updated = [
             (tied.get(part.name, (part.name,))[0], kept[part.name].dim())

@@ -12,7 +12,8 @@ from torch import Tensor
 from backend.runs.request.learning_rate import RateFactor
 from workers.runtime.messages.coding import SentBytes
 from workers.runtime.messages.gradient_buckets import Buckets
-from workers.runtime.state.exchanges.exchange import Exchange, Peers, summed_bytes
+from workers.runtime.messages.peers import Peers, summed_bytes
+from workers.runtime.state.exchanges.exchange import Exchange
 from workers.runtime.state.moving_average import AVERAGE, MovingAverage
 from workers.runtime.state.optimizers import Optimizer
 from workers.runtime.state.shard import Shard, Slice, whole

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from backend.planning.sites import Sites
+from workers.runtime.messages.peers import Peers, summed_bytes
 from workers.runtime.state.exchanges.elastic import REFERENCE
-from workers.runtime.state.exchanges.exchange import Peers, summed_bytes
 
 VELOCITY = "outer_velocity"
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from workers.runtime.state.exchanges.exchange import Peers, summed_bytes
+from workers.runtime.messages.peers import Peers, summed_bytes
 
 REFERENCE = "reference"
 

@@ -5,25 +5,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-
-class Peers(Protocol):
-    """The ranks of all pipelines with equal coordinates; all call the same in the same order."""
-
-    @property
-    def ranks(self) -> tuple[int, ...]: ...
-
-    def sum(self, tensor: Tensor) -> None:
-        """Put the sum over the pipelines in the tensor's place."""
-
-    def gathered(self, value: int) -> list[int]:
-        """Every pipeline's value, in the order of `ranks`."""
-
-    def broadcast(self, tensor: Tensor, place: int = 0) -> None:
-        """Put the tensor of the pipeline at `place` in `ranks` in the place of everybody's."""
-
-    @property
-    def place(self) -> int:
-        """Of this rank in `ranks`."""
+from workers.runtime.messages.peers import Peers
 
 
 class Exchange(Protocol):
@@ -53,8 +35,3 @@ class Exchange(Protocol):
     def exchange(self, weights: Sequence[Tensor], updates: int, peers: Peers) -> None:
         """Change `weights`, which are newly made by the update of this number (from 1), in place,
         and what is kept."""
-
-
-def summed_bytes(tensors: Sequence[Tensor], members: int) -> int:
-    """Bytes that each of `members` sends in a sum of these over a ring: 2 (s-1)/s of them."""
-    return 2 * (members - 1) * sum(tensor.nbytes for tensor in tensors) // members

@@ -19,13 +19,10 @@ import torch
 from torch import Tensor
 
 from backend.planning.sites import Sites
+from workers.runtime.messages.peers import Peers, add_sent, flat, put
 from workers.runtime.state.exchanges.elastic import REFERENCE
-from workers.runtime.state.exchanges.exchange import Peers
 
 HELD = "held_back"
-PLACE_BYTES = 4
-DENSE = -1
-"""In the place of a count: all values, without places."""
 
 
 class Gaia:
@@ -56,53 +53,16 @@ class Gaia:
     def exchange(self, weights: Sequence[Tensor], updates: int, peers: Peers) -> None:
         if not weights:
             return
-        common, held = _flat(self._common), _flat(self._held)
-        held += (_flat(weights) - (common + held)) / len(peers.ranks)
+        common, held = flat(self._common), flat(self._held)
+        held += (flat(weights) - (common + held)) / len(peers.ranks)
         significant = held.abs() > self._threshold(updates) * (common + held).abs()
-        count = int(significant.sum())
-        value = PLACE_BYTES + held.element_size()
-        if count * value >= held.nbytes:
-            count = DENSE
-        for place, number in enumerate(peers.gathered(count)):
-            own = held if place == peers.place else None
-            _receive(common, number, peers, place, own, significant)
-        own_bytes = held.nbytes if count == DENSE else count * value
-        self.sent += (len(peers.ranks) - 1) * own_bytes
-        held[significant if count != DENSE else slice(None)] = 0
-        _put(common, self._common)
-        _put(held, self._held)
-        _put(common + held, weights)
+        gone, num_bytes = add_sent(common, held, significant, peers)
+        self.sent += num_bytes
+        held[gone] = 0
+        put(common, self._common)
+        put(held, self._held)
+        put(common + held, weights)
 
     def _threshold(self, updates: int) -> float:
         full = self._sites.full
         return 0.0 if full and updates % full == 0 else self._sites.threshold / sqrt(updates)
-
-
-def _receive(
-    common: Tensor, count: int, peers: Peers, place: int, own: Tensor | None, mask: Tensor
-) -> None:
-    """Add what the site at `place` sends, `count` values or all; `own` is held back where it is
-    this site."""
-    if count == DENSE:
-        values = torch.empty_like(common) if own is None else own.clone()
-        peers.broadcast(values, place)
-        common += values
-    elif count:
-        places = torch.empty(count, dtype=torch.int32, device=common.device)
-        values = common.new_empty(count)
-        if own is not None:
-            places, values = mask.nonzero().flatten().int(), own[mask]
-        peers.broadcast(places, place)
-        peers.broadcast(values, place)
-        common.index_add_(0, places.long(), values)
-
-
-def _flat(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-
-
-def _put(flat: Tensor, tensors: Sequence[Tensor]) -> None:
-    first = 0
-    for tensor in tensors:
-        tensor.copy_(flat[first : first + tensor.numel()].view_as(tensor))
-        first += tensor.numel()

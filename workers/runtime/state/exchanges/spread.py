@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from workers.runtime.state.exchanges.exchange import Peers
+from workers.runtime.messages.peers import Peers
 
 SAMPLED = 2**16
 """Weights of a stage that are compared: all of them would be one exchange more."""
