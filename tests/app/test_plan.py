@@ -249,6 +249,9 @@ def test_a_cluster_is_kept_by_name_and_chosen_by_it(
     box.select("our room").run()
     assert param(page, "cluster") == write_cluster(SERVERS)
     assert "on 4 × V100" in page.title[0].value
+    page = open_page(Page.PLAN, cluster="our room")
+    assert param(page, "cluster") == write_cluster(SERVERS)
+    assert "on 4 × V100" in page.title[0].value
 
 
 def test_choosing_another_preset_changes_the_plan(seeded: seed.Seeded, open_page: Open) -> None:

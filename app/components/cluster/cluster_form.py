@@ -77,6 +77,8 @@ def _preset(written: str, kept: Mapping[str, StoredCluster]) -> tuple[str, int]:
     `CUSTOM`."""
     if known := named_preset(written):
         return known[0], min(max(known[1], 1), MOST)
+    if named := next((key for key, each in kept.items() if each.name == written), None):
+        return named, 2  # of a link by hand, as after --cluster
     with suppress(InvalidInput):
         cluster = read_cluster(written)
         if named := next((key for key, each in kept.items() if each.cluster == cluster), None):
@@ -135,13 +137,13 @@ def _by_form(now: Cluster) -> None:
         speed = left.number_input(
             "Speed", 0.01, None, now.device.speed, help="2 halves every compute time"
         )
+        price = right.number_input("Price per hour", 0.0, None, now.device.price or 0.0, help=PRICE)
         watts = left.number_input(
             "Power at work, W", 0.0, None, now.device.watts or 0.0, help=WATTS
         )
-        idle = left.number_input(
+        idle = right.number_input(
             "Power while it waits, W", 0.0, None, now.device.idle_watts or 0.0, help=WATTS
         )
-        price = right.number_input("Price per hour", 0.0, None, now.device.price or 0.0, help=PRICE)
         record = record_fields(now.device.record)
         if not st.form_submit_button("Use this cluster", type="primary"):
             return
