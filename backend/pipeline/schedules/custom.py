@@ -50,7 +50,7 @@ without_rule = partial(
 CUSTOM = without_rule(name="custom", title="Imported order", source="a file")
 SYNTHESISED = without_rule(
     name="synthesised",
-    title="Found for the plan",
+    title="Synthesised for the plan",
     source="backend.pipeline.synthesis, after Qi et al., ICLR 2024, section 3",
     planned_as=ZB_H1.name,
 )
