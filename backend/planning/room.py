@@ -30,7 +30,10 @@ def least_room(
 ) -> tuple[DeviceRoom, ...]:
     """Of each stage the replica that has the least room left, where no memory is known the one that
     holds most. `held` is what each replica of each stage holds (`replica_parts`)."""
-    return tuple(map(_least, held, partition.stages, [cluster] * len(partition.stages)))
+    return tuple(
+        _least(replicas, stage, cluster)
+        for replicas, stage in zip(held, partition.stages, strict=True)
+    )
 
 
 def _least(held: Sequence[Holding], stage: Stage, cluster: Cluster) -> DeviceRoom:

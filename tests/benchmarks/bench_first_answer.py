@@ -18,11 +18,10 @@ from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from backend.profiles.files import read_profile_file
 from tests.app import seed
 from tests.benchmarks.bench_pages import dashboard
 from tests.benchmarks.evidence import evidence
-from tests.e2e.emulated_case import PUBLISHED
+from tests.e2e.emulated_case import keep_published
 
 MODELS = {"vgg16": "vgg16", "resnet50": "resnet50"}
 """Folder of the profile, and the zoo's model that it is kept with."""
@@ -43,10 +42,7 @@ def main() -> None:
         seed.settings(Path(folder)),
     ):
         backend = seed.fresh()
-        for name, definition in MODELS.items():
-            text = (PUBLISHED / name / "graph.txt").read_text()
-            profile = read_profile_file(f"{name}.txt", text, MICROBATCH)
-            backend.profiles.add(profile, backend.definitions.add_zoo(definition).id)
+        keep_published(backend, MODELS, MICROBATCH)
         backend.close()
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]

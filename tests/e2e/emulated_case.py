@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from backend.bootstrap import Backend
 from backend.cluster.presets import preset
 from backend.prediction import answer
 from backend.prediction.question import Question
@@ -26,6 +28,15 @@ STOP = Stop("vgg16-emulated", "run?id=1&window=0~3", RATES)
 SEARCHING = "Cancel"
 """What stands beside the progress of a search."""
 ASKED = "profile=1&cluster=cluster-a:4"
+
+
+def keep_published(backend: Backend, models: Mapping[str, str], microbatch: int) -> None:
+    """Keep published profiles in the order of `models`: the folder of each, and the zoo's model
+    that it is kept with."""
+    for name, definition in models.items():
+        text = (PUBLISHED / name / "graph.txt").read_text()
+        profile = read_profile_file(f"{name}.txt", text, microbatch)
+        backend.profiles.add(profile, backend.definitions.add_zoo(definition).id)
 
 
 def fill_import(page: Page) -> None:

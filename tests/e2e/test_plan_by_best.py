@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from backend.profiles.files import read_profile_file
 from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
-from tests.e2e.emulated_case import PUBLISHED
+from tests.e2e.emulated_case import PUBLISHED, keep_published
 from tests.e2e.tour import dashboard, stands
 
 MODELS = {"vgg16": "vgg16", "gnmt_large": "gnmt"}
@@ -34,10 +33,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("home")
     with seed.settings(home):
         backend = seed.fresh()
-        for name, definition in MODELS.items():
-            text = (PUBLISHED / name / "graph.txt").read_text()
-            profile = read_profile_file(f"{name}.txt", text, MICROBATCH)
-            backend.profiles.add(profile, backend.definitions.add_zoo(definition).id)
+        keep_published(backend, MODELS, MICROBATCH)
         backend.close()
     with dashboard(home) as address:
         yield address

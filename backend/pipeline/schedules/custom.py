@@ -25,11 +25,11 @@ def kept_order(shape: Shape) -> None:
             "'synthesised', which finds one.",
         )
     if max(shape.replicas) > 1 or shape.num_pipelines > 1 or shape.recompute:
+        recomputing = " with recomputation" if shape.recompute else ""
         raise InvalidInput(
             "a kept order is of one straight pipeline, without replicas, parallel pipelines or "
             f"recomputation, and this is {shape.num_pipelines} of {shape.replicas} replicas"
-            + " with recomputation"
-            * shape.recompute,
+            f"{recomputing}",
             advice="Give each stage one device, or use a schedule of the catalog.",
         )
     if len(order) != shape.pipeline_size:
