@@ -1,7 +1,6 @@
 """A plan on a cluster: simulates the program that will run, and counts its bytes."""
 
 from dataclasses import replace
-from functools import lru_cache
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
@@ -9,9 +8,8 @@ from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.shape import Shape
+from backend.pipeline.sound_order import check_order
 from backend.pipeline.timeline import Timeline
-from backend.pipeline.verify import check
 from backend.planning.memory import replica_parts
 from backend.planning.plan import Plan
 from backend.planning.room import check_memory
@@ -27,8 +25,6 @@ from backend.prediction.steady import durations_in, forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
 
-KEPT_SOUND = 64
-"""Orders that are known to be sound."""
 MOST_FORWARDS = 80_000
 """Forwards of the shortest segment that shows a plan's steady state, above which it is not
 simulated: that takes seconds."""
@@ -141,13 +137,6 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
         raise InvalidInput(f"schedule {plan.schedule!r} does not train")
     if plan.kept_order:
         check_order(plan.schedule, plan.shape(plan.batch))
-
-
-@lru_cache(KEPT_SOUND)
-def check_order(name: str, shape: Shape) -> None:
-    """Raises `InvalidInput` and `ProgramUnsound` where the order that `shape` keeps, of one batch
-    under the schedule `name`, must not run."""
-    check(lower(schedule(name), shape))
 
 
 def _sent_bytes(found: Segment, durations: PlanDurations) -> float:

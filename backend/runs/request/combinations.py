@@ -4,10 +4,9 @@ from math import lcm
 
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import check_codecs
-from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.schedules.custom import WITHOUT_RULE
-from backend.pipeline.verify import check
+from backend.pipeline.sound_order import check_order
 from backend.planning.optimizers import optimizer_named
 from backend.planning.thresholds import check_thresholds
 from backend.profiles.state_precision import HALF, state_precision_named
@@ -56,7 +55,7 @@ def _check_schedule(spec: TrainSpec) -> None:
     unit = plan.num_pipelines * lcm(*plan.partition.rounds, batch)
     member.check(plan.shape(unit, batch))
     if plan.kept_order:
-        check(lower(member, plan.shape(unit, batch)))
+        check_order(plan.schedule, plan.shape(unit, batch))
 
 
 def _check_precision(spec: TrainSpec) -> None:
