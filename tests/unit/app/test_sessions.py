@@ -1,6 +1,8 @@
-"""A crowd's pages refresh themselves less often; whoever left counts no more."""
+"""A crowd's pages refresh themselves less often, and those of a machine at work; whoever left
+counts no more."""
 
 import asyncio
+import os
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -8,7 +10,19 @@ from prometheus_client import generate_latest
 from starlette.types import Message, Receive, Scope, Send
 
 from app.server.measures import registry
-from app.server.sessions import AT_EASE, Sessions, refresh_interval
+from app.server.sessions import AT_EASE, FULL, Sessions, refresh_interval
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that does nothing else, whatever runs beside these tests."""
+    work(monkeypatch, 0.0)
+
+
+def work(monkeypatch: pytest.MonkeyPatch, waiting: float) -> None:
+    """As many processes ask for each of two cores."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (2 * waiting, 0.0, 0.0))
 
 
 class Page:
@@ -58,3 +72,11 @@ def test_the_more_pages_are_open_the_longer_each_waits(number: int, seconds: flo
 
 def test_what_is_no_page_is_not_counted() -> None:
     assert asyncio.run(crowd(3 * AT_EASE, "http")) == (2.0, 0)
+
+
+@pytest.mark.parametrize(("waiting", "seconds"), [(FULL / 2, 2.0), (FULL, 2.0), (3 * FULL, 6.0)])
+def test_pages_of_a_machine_at_work_wait_longer(
+    monkeypatch: pytest.MonkeyPatch, waiting: float, seconds: float
+) -> None:
+    work(monkeypatch, waiting)
+    assert refresh_interval(2.0) == pytest.approx(seconds)
