@@ -5,15 +5,18 @@ the longest over ranks of (last end - first start), less what each computes.
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from backend.pipeline.actions import Action, Backward, Compute, Forward, Recv, Send
 from backend.pipeline.held import in_flight, most
 from backend.pipeline.kinds import Kind
 from backend.pipeline.lower import lower
+from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.pipeline.schedules.interleaved import INTERLEAVED
 from backend.pipeline.simulate import simulate
@@ -22,6 +25,7 @@ from backend.prediction.uniform import UniformDurations, cost_seconds, uniform_s
 
 FILE = Path(__file__).parents[1] / "oracles/schedules.csv"
 OURS = {
+    "dualpipev-atomic3": "dualpipe-v",
     "dualpipev-serial": "dualpipe-v",
     "interleaved-1f1b": "interleaved",
     "interleaved-zb": "interleaved-zb",
@@ -30,9 +34,9 @@ OURS = {
     "v-min-plain": "v-min",
     "zb-v": "zb-v",
 }
-"""The names in the table. Of `dualpipev-atomic3` there is nothing here: a forward and a backward in
-one action are not said by any program."""
-ROWS = [row for row in csv.DictReader(FILE.open()) if row["schedule"] in OURS]
+"""The names in the table. In `dualpipev-atomic3` a forward and the backward after it are one action
+of three units, which no schedule of the catalog has (`paired`)."""
+ROWS = list(csv.DictReader(FILE.open()))
 
 
 def breadth_first(
@@ -42,6 +46,33 @@ def breadth_first(
     every = range(microbatches)
     yield from ((Kind.FORWARD, chunk, k) for chunk in range(chunks) for k in every)
     yield from ((Kind.BACKWARD, chunk, k) for chunk in reversed(range(chunks)) for k in every)
+
+
+def paired(program: Program) -> Program:
+    """Each forward with the whole backward right after it as one action: it begins when the
+    messages of both are there, and sends those of both at its end. Only the first of these pairs
+    of the last rank comes in turn."""
+    ranks = [_paired(own, rank + 1 < program.num_ranks) for rank, own in enumerate(program.ranks)]
+    return Program.of(program.schedule, program.shape, ranks)
+
+
+def _paired(actions: Sequence[Action], from_first: bool) -> list[Action]:
+    found, pairs = list(actions), 0
+    for first, second in pairwise(each for each in actions if isinstance(each, Compute)):
+        if isinstance(first, Forward) and isinstance(second, Backward):
+            pairs += 1
+            if pairs > 1 or from_first:
+                _join(found, first, second)
+    return found
+
+
+def _join(actions: list[Action], first: Forward, second: Backward) -> None:
+    """What lies between the two: messages that are received go before, those sent behind."""
+    start, end = actions.index(first), actions.index(second)
+    between = actions[start + 1 : end]
+    before = [each for each in between if isinstance(each, Recv)]
+    behind = [each for each in between if isinstance(each, Send)]
+    actions[start : end + 1] = [*before, first, second, *behind]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +85,7 @@ def test_the_simulator_gives_the_table(row: dict[str, str], monkeypatch: pytest.
     p, m, chunks = (int(row[each]) for each in ("positions", "microbatches", "chunks"))
     shape = uniform_shape(name, p, m, chunks)
     program = lower(SCHEDULES[name], shape)
+    program = paired(program) if "atomic" in row["schedule"] else program
     assert verify(program) == ()
     timeline = simulate(program, UniformDurations(chunks, chunks, chunks, chunks=chunks))
     assert timeline.makespan == float(row["makespan"])
@@ -65,9 +97,7 @@ def test_the_simulator_gives_the_table(row: dict[str, str], monkeypatch: pytest.
 
 def test_the_table_is_read():
     assert {row["schedule"] for row in ROWS} == set(OURS)
-    every = [row["schedule"] for row in csv.DictReader(FILE.open())]
-    assert set(every) - set(OURS) == {"dualpipev-atomic3"}
-    assert (len(ROWS), len(every)) == (137, 146)
+    assert len(ROWS) == 146
 
 
 @pytest.mark.parametrize("p", [2, 3, 4, 6])
