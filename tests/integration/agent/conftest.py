@@ -119,13 +119,18 @@ class Stack:
         self.redis = EmbeddedRedis(settings)
         self.agent: subprocess.Popen[bytes] | None = None
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of a command of this home."""
+        fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in self.settings.model_dump().items()}
+        return os.environ | fields
+
     def start_agent(self, program: Sequence[str] = ("-m", "workers.agent")) -> None:
         """Python runs `program`."""
-        fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in self.settings.model_dump().items()}
         with (self.settings.home / "agent.log").open("ab") as output:
             self.agent = subprocess.Popen(
                 [sys.executable, *program],
-                env=os.environ | fields,
+                env=self.variables,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

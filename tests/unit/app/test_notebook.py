@@ -149,3 +149,14 @@ def test_a_plan_is_taken_away(vgg: Path, tmp_path: Path):
 def test_advice_is_told_where_a_notebook_shows_a_traceback():
     assert InvalidInput("wrong", "Do this.").__notes__ == ["Do this."]
     assert not hasattr(InvalidInput("wrong"), "__notes__")
+
+
+def test_a_plan_keeps_the_order_of_a_file(vgg: Path, tmp_path: Path):
+    file = tmp_path / "order.csv"
+    file.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    found = stageflow.plan(stageflow.read_profile(vgg), "cluster-a:1", order=file)
+    assert found.plan.kept_order == ("0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1")
+    assert (found.plan.schedule, found.plan.batch, found.alternatives) == ("custom", 2, ())
+    file.write_text(file.read_text().replace("1F1,", ""))
+    with pytest.raises(stageflow.StageflowError, match="comes before its forward"):
+        stageflow.plan(stageflow.read_profile(vgg), "cluster-a:1", order=str(file))
