@@ -12,7 +12,8 @@ from workers.runtime.messages.world import join, leave
 from workers.runtime.process import die_with_parent, use_one_thread
 from workers.runtime.reports.reporter import Reporter
 
-if __name__ == "__main__":
+
+def main() -> None:
     die_with_parent()
     use_one_thread()
     world = join()
@@ -21,3 +22,7 @@ if __name__ == "__main__":
         emulate(job, world, Reporter(world.rank))
     leave()
     print("{}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

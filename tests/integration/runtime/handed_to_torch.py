@@ -1,6 +1,9 @@
 """One rank of a pipeline of torch's own, by a file that Stageflow wrote: what its stages learn.
 
-python -m tests.integration.runtime.handed_to_torch plan.py rank out.pt
+RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 \
+    python -m tests.integration.runtime.handed_to_torch plan.py folder
+
+It is left in folder/RANK.pt.
 """
 
 import importlib.util
@@ -24,11 +27,14 @@ def fresh() -> nn.Module:
     return model()
 
 
-def main(file: str, rank: int, out: str) -> None:
+def main() -> None:
+    torch.set_num_threads(1)
+    (file, folder), rank = sys.argv[1:], int(os.environ["RANK"])
     spec = importlib.util.spec_from_file_location("plan", file)
     plan = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(plan)
-    dist.init_process_group("gloo", rank=rank, world_size=len(plan.STAGES))
+    dist.init_process_group("gloo")
+    assert dist.get_world_size() == len(plan.STAGES)
     inputs, targets = batch(plan.SAMPLES * plan.MICROBATCHES)
     pipe = plan.split(fresh(), (inputs[: plan.SAMPLES],))
     stages = [pipe.build_stage(number, torch.device("cpu")) for number in plan.STAGES[rank]]
@@ -37,10 +43,9 @@ def main(file: str, rank: int, out: str) -> None:
     gradients = {
         name: weight.grad for stage in stages for name, weight in stage.submod.named_parameters()
     }
-    torch.save(gradients, out)
+    torch.save(gradients, f"{folder}/{rank}.pt")
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main()

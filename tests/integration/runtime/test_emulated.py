@@ -1,8 +1,5 @@
 """Emulated devices: the processes of a run take the time that a profile says."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +20,9 @@ from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec
-from tests.ports import free_port
+from tests.benchmarks import emulated_rank
+from tests.contract.launching import launch
 
-PROJECT = Path(__file__).resolve().parents[3]
 LAYERS = tuple(Layer(f"l{n}", "Linear", 2e-3, 4e-3, 10**6, 4 * 10**6) for n in range(6))
 EDGES = ((0, 1), (0, 4), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5))
 PROFILE = Profile("branched", ModelGraph(LAYERS, EDGES), 4)
@@ -61,15 +58,7 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Timeline]:
         job = Job(1, 1, name, spec, "", str(folder), 4, emulation=emulation)
         files.append(folder / "job.json")
         files[-1].write_bytes(to_json(Job, job))
-    rendezvous = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    script = PROJECT / "tests" / "benchmarks" / "emulated_rank.py"
-    ranks = []
-    for rank in range(4):
-        environment = {**os.environ, **rendezvous, "RANK": str(rank), "WORLD_SIZE": "4"}
-        command = [sys.executable, str(script), *map(str, files)]
-        ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-    texts = [process.communicate(timeout=500)[0] for process in ranks]
-    assert [process.returncode for process in ranks] == [0] * 4, texts
+    launch(files, 4, emulated_rank.__name__)
     return {name: _timeline(root / name) for name in PLANS}
 
 

@@ -3,9 +3,6 @@
 Torch splits the model at the file's points, takes its CSV and runs it on real ranks.
 """
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,8 +16,9 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.programs import exported
 from backend.prediction.trainers.forms import TRAINERS
 from backend.runs.request.spec import ProfileSpec
+from tests.contract.launching import launch
+from tests.integration.runtime import handed_to_torch
 from tests.integration.runtime.handed_to_torch import batch, fresh
-from tests.ports import free_port
 from workers.profiler.described import described
 
 MODEL = Path(__file__).parents[2] / "contract/models/residual.py"
@@ -57,20 +55,6 @@ def four_stages(*ends: int) -> Partition:
 
 def learned(file: Path, folder: Path) -> dict[str, torch.Tensor]:
     """The gradients of all ranks by name."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.integration.runtime.handed_to_torch", str(file)]
+    launch([file, folder], 2, handed_to_torch.__name__)
     outs = [folder / f"{rank}.pt" for rank in range(2)]
-    environment = os.environ | {"MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    ranks = [
-        subprocess.Popen(
-            [*command, str(rank), str(out)], env=environment, stderr=subprocess.PIPE, text=True
-        )
-        for rank, out in enumerate(outs)
-    ]
-    try:
-        said = [rank.communicate(timeout=120)[1] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0, 0], said
     return {name: grad for out in outs for name, grad in torch.load(out).items()}

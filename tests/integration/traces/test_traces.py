@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
@@ -21,8 +19,8 @@ from backend.profiles.files import read_profile_file
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.traces.trace_file import read_trace_path
+from tests.contract.launching import launch
 from tests.integration.traces import traced_rank
-from tests.ports import free_port
 from tests.unit.test_docs import DOCS
 
 GUIDE = (DOCS / "guide" / "traces.md").read_text()
@@ -114,13 +112,8 @@ def test_a_trace_without_layers_or_backwards_says_what_to_do(tmp_path: Path) -> 
 @pytest.fixture(scope="module")
 def rank_traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Of two real processes of a plain loop, of which the second sleeps."""
-    folder, port = tmp_path_factory.mktemp("ranks"), str(free_port())
-    script = str(Path(traced_rank.__file__))
-    ranks = [
-        subprocess.Popen([sys.executable, script, str(rank), port, str(folder), "0.02"])
-        for rank in range(2)
-    ]
-    assert [process.wait(120) for process in ranks] == [0, 0]
+    folder = tmp_path_factory.mktemp("ranks")
+    launch([folder], 2, traced_rank.__name__)
     return [folder / f"rank{rank}.json.gz" for rank in range(2)]
 
 
@@ -141,7 +134,7 @@ def test_two_ranks_are_laid_beside_the_prediction(rank_traces: list[Path]) -> No
     assert {(s.rank, s.index, s.action) for s in measured.spans} == {
         (s.rank, s.index, s.action) for s in predicted.spans
     }
-    assert found.ranks[1].computed > traced_rank.MICROBATCHES * 0.02
+    assert found.ranks[1].computed > traced_rank.MICROBATCHES * traced_rank.SLEEP
     assert found.slow[0].rank == 1
     assert found.predicted_makespan > 0
     assert found.makespan > found.ranks[1].computed

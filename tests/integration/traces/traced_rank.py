@@ -1,8 +1,8 @@
 """One of two ranks that somebody trains without Stageflow, traced: a plain loop over gloo.
 
-    python traced_rank.py RANK PORT FOLDER SLEEP
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python traced_rank.py FOLDER
 
-`SLEEP` seconds are waited in the second rank's forwards: it is slow.
+The second rank waits in its forwards: it is slow.
 """
 
 import os
@@ -16,18 +16,19 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
 MICROBATCHES, STEPS, SAMPLES, WIDTH = 4, 3, 16, 256
+SLEEP = 0.02
+"""Seconds that the second rank waits in each forward."""
 
 
 def main() -> None:
-    rank, port, folder, sleep = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4]
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    rank, folder = int(os.environ["RANK"]), Path(sys.argv[1])
+    dist.init_process_group("gloo")
     torch.set_num_threads(1)
     torch.manual_seed(rank)
     stage = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
     with profile(activities=[ProfilerActivity.CPU]) as traced:
         for _ in range(STEPS):
-            step(rank, stage, float(sleep) if rank else 0.0)
+            step(rank, stage, SLEEP if rank else 0.0)
     traced.export_chrome_trace(str(folder / f"rank{rank}.json.gz"))
     dist.destroy_process_group()
 
