@@ -19,7 +19,7 @@ from backend.pipeline.program import Program
 from backend.pipeline.timeline import Timeline
 from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.answer import Reply
+from backend.prediction.answer import Answer, Reply, by_order
 from backend.prediction.kept_orders import with_order
 from backend.prediction.predict import predicted_program
 from backend.prediction.prediction import Prediction
@@ -129,6 +129,12 @@ def _outcome(
     profile, plan = question.profile_of(prediction.plan), prediction.plan
     program, timeline = predicted_program(profile, question.cluster, plan, num_microbatches)
     return _described(question, name, prediction, program, timeline)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def ordered(question: Question, data: bytes) -> Answer:
+    """The plan that keeps the order of a file. Raises as `by_order`."""
+    return by_order(question, data)
 
 
 def imported_outcome(question: Question, found: Imported, name: str) -> Outcome | None:

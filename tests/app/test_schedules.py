@@ -141,6 +141,36 @@ def test_the_faults_of_an_order_are_said_in_sentences(seeded: seed.Seeded, open_
     assert not page.exception
 
 
+def test_an_order_from_a_file_is_kept_as_a_plan(
+    seeded: seed.Seeded, backend: Backend, open_page: Open
+) -> None:
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4")
+    upload(page, "mine.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    button(page, "Keep mine.csv as a plan").click().run()
+    assert not page.exception
+    kept = backend.plans.list(backend.plans.get(seeded.plan).profile_id)[0]
+    assert (kept.name, kept.plan.schedule) == ("mine", "custom")
+    assert kept.plan.kept_order == ("0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1")
+    button(page, "Keep mine.csv as a plan").click().run()
+    assert "mine" in page.error[0].value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("0F0,0B0,0F1,0B1\n1F0,1F1,1B1\n", "unsound"),
+        ("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n" + "x" * 2**23, "larger than"),
+    ],
+)
+def test_an_order_that_no_run_repeats_is_not_kept(
+    seeded: seed.Seeded, open_page: Open, text: str, reason: str
+) -> None:
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4")
+    upload(page, "mine.csv", text)
+    keep = button(page, "Keep mine.csv as a plan")
+    assert (keep.disabled, reason in keep.help) == (True, True), keep.help
+
+
 def test_every_planner_can_be_compared_and_interleaving_is_real(
     seeded: seed.Seeded, open_page: Open
 ) -> None:

@@ -56,10 +56,14 @@ def plan_header(
         if kept is not None:
             kept_plan(kept)
         if chosen is not None:
-            barred = CARRIED if wanted.device else why_not(wanted.stored.project_id)
-            _actions(wanted, question, chosen, barred)
+            _actions(wanted, question, chosen, why_not_kept(wanted))
     if kept is not None:
         labels_line(kept)
+
+
+def why_not_kept(wanted: Wanted) -> str | None:
+    """Why no plan of this question is kept; None where one may be."""
+    return CARRIED if wanted.device else why_not(wanted.stored.project_id)
 
 
 def _actions(wanted: Wanted, question: Question, chosen: Answer, barred: str | None) -> None:
