@@ -42,6 +42,7 @@ from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 from backend.runs.sweeps.report import SweepReport
 from backend.runs.sweeps.sweep import Early
+from backend.units import count_text
 
 SHORT, MOST_RANKS = 11, 8  # characters; ranks that are named one by one
 SOON = 90.0
@@ -69,6 +70,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         f"run ahead {plan.run_ahead}": plan.run_ahead > 0,
         f"codec {write_codecs(plan.codecs)}": bool(plan.codecs),
         plan.codec_of_sums.words if plan.codec_of_sums else "": plan.codec_of_sums is not None,
+        count_text(len(plan.splits), "split layer"): bool(plan.splits),
         "recomputed": plan.recompute,
         "sharded state": plan.shard_state,
     }

@@ -127,6 +127,13 @@ def options(
     sites: Annotated[
         str, typer.Option(help=f"Rule between sites ({', '.join(SITE_RULES)}): diloco:every=100.")
     ] = "",
+    split_channels: Annotated[
+        bool,
+        typer.Option(
+            "--split-channels",
+            help="Let replicas split the linear and embedding layers that are faster so.",
+        ),
+    ] = False,
     codec_of_sums: Annotated[str, typer.Option(help="Of replicas' gradients: dct:keep=0.01.")] = "",
     target: Annotated[
         str,
@@ -190,6 +197,7 @@ def options(
         codec=codec,
         sites=sites,
         codec_of_sums=codec_of_sums,
+        split_channels=split_channels,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -277,6 +285,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "sites": chosen["sites"],
         "kept_order": chosen["kept_order"],
         "codec_of_sums": chosen["codec_of_sums"],
+        "splits": chosen["splits"],
         "chunks": plan.partition.chunks,
         "placement": plan.partition.placement,
         "order": chosen["partition"]["order"],

@@ -120,6 +120,7 @@ def _facts(kept: StoredPlan, profile: Profile) -> dict[str, Value]:
         "run ahead": plan.run_ahead,
         "codec": write_codecs(plan.codecs),
         "codec of sums": plan.codec_of_sums.words if plan.codec_of_sums else "",
+        "split layers": ", ".join(f"{each.layer} by {each.kind}" for each in plan.splits),
         "recomputation": plan.recompute,
         "sharded state": plan.shard_state,
         "throughput": found.samples_per_second,

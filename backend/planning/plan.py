@@ -16,6 +16,7 @@ from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.shape import Shape
 from backend.pipeline.shape_checks import check_shares
 from backend.pipeline.shares import Shares, pattern, shares_text
+from backend.planning.channels.layer_split import LayerSplit
 from backend.planning.sites import Sites
 from backend.planning.thresholds import Thresholds
 from backend.profiles.profile import Profile
@@ -199,6 +200,7 @@ class Plan:
     kept_order     what each rank computes in a batch, under a schedule without a rule
     shard_state    each replica keeps a part of its stage's state, and updates that part (ZeRO-1)
     codec_of_sums  what codes the gradients that replicas of a stage sum; None: they go plain
+    splits         layers that replicas split by channels; they copy the others
     """
 
     planner: str
@@ -215,6 +217,7 @@ class Plan:
     sites: Sites | None = None
     kept_order: KeptOrder = ()
     codec_of_sums: Thresholds | None = None
+    splits: tuple[LayerSplit, ...] = ()
 
     def shape(self, num_microbatches: int, batch: int = 0) -> Shape:
         """That of a segment, in updates of `batch` microbatches (0: the plan's). Raises

@@ -15,6 +15,7 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.across_sites import across, in_a_site, planned, planned_first
+from backend.prediction.channel_splits import with_splits
 from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
@@ -199,7 +200,7 @@ def by_order(question: Question, data: bytes, cut: str = "") -> Answer:
 
 
 def _coded(question: Question, found: Prediction) -> Prediction:
-    return with_codecs(question, found, question.work(BY_HAND))
+    return with_splits(question, with_codecs(question, found, question.work(BY_HAND)))
 
 
 def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:

@@ -10,6 +10,7 @@ from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.sound_order import check_order
 from backend.pipeline.timeline import Timeline
+from backend.planning.channels.checks import check_split_layers
 from backend.planning.memory import replica_parts
 from backend.planning.plan import Plan
 from backend.planning.room import check_memory
@@ -21,6 +22,7 @@ from backend.prediction.likely import ESTIMATED, likely_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
+from backend.prediction.split_profile import as_split
 from backend.prediction.steady import durations_in, forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
@@ -47,6 +49,7 @@ def predict(
     rule.check(shape)
     held = replica_parts(profile, plan, shape, optimizer)
     check_memory(held, cluster, plan.partition)
+    profile = as_split(profile, cluster, plan)
     memory = tuple(max(one.total for one in each) for each in held)
     if forwards(plan, shape) > MOST_FORWARDS:
         durations = PlanDurations.of(profile, cluster, plan)
@@ -94,6 +97,7 @@ def predicted_program(
     check_plan(profile, cluster, plan)
     profile = at_microbatch(profile, plan.microbatch)
     shape = with_one_way(training_shape(plan, num_microbatches), profile, plan.partition)
+    profile = as_split(profile, cluster, plan)
     program = lower(schedule(plan.schedule), shape)
     return program, on_cluster(program, profile, cluster, plan)[0]
 
@@ -104,7 +108,7 @@ def predicted_durations(profile: Profile, cluster: Cluster, plan: Plan) -> PlanD
     check_plan(profile, cluster, plan)
     profile = at_microbatch(profile, plan.microbatch)
     shape = with_one_way(steady_shape(plan), profile, plan.partition)
-    return durations_in(shape, profile, cluster, plan)
+    return durations_in(shape, as_split(profile, cluster, plan), cluster, plan)
 
 
 def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
@@ -116,7 +120,8 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
         )
     check_codecs(plan.codecs, len(plan.partition.stages) - 1)
     check_thresholds(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
-    profile.in_order(plan.partition.order)
+    ordered = profile.in_order(plan.partition.order)
+    check_split_layers(plan, [layer.name for layer in ordered.layers])
     if plan.sites is not None:
         plan.sites.check()
     used = set(plan.devices)

@@ -59,6 +59,7 @@ class Question:
     codec      of the messages between stages (`codecs_of`), or `AUTO`
     sites      rule between the cluster's sites (`read_sites`); "": one plan for all devices
     codec_of_sums  of the gradients of a stage's replicas (`read_thresholds`); "": none
+    split_channels  whether replicas split the layers that are faster so (linear and embedding)
     like       `best` answers with a plan by which a training by this one may go on
     """
 
@@ -81,6 +82,7 @@ class Question:
     codec: str = PLAIN
     sites: str = ""
     codec_of_sums: str = ""
+    split_channels: bool = False
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):

@@ -18,6 +18,7 @@ from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
+from backend.prediction.split_profile import as_split
 from backend.profiles.profile import ONE_LAYER
 from backend.units import bytes_text, percent_text
 
@@ -28,7 +29,7 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     moving its layers would cost."""
     plan, cluster = prediction.plan, question.cluster
     profile, shape = question.profile_of(plan), steady_shape(plan)
-    durations = PlanDurations.of(profile, cluster, plan)
+    durations = PlanDurations.of(as_split(profile, cluster, plan), cluster, plan)
     if len(profile.layers) == 1 and cluster.num_devices > 1:
         yield next((note for note in profile.notes if note.startswith(ONE_LAYER)), f"{ONE_LAYER}.")
     yield explain(durations, plan, shape)

@@ -20,6 +20,7 @@ from backend.prediction.candidates import (
     pipedream_plan,
     two_bw_cuts,
 )
+from backend.prediction.channel_splits import with_splits
 from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.kept_orders import straight_one, with_order
 from backend.prediction.limits import spare_work
@@ -58,7 +59,8 @@ def search(
         try:
             part = work.part(1 / (len(sizes) - number))
             plain = _sized(name, sized, watch, part)
-            prediction = ahead(sized, with_codecs(sized, plain, part), part)
+            coded = with_codecs(sized, plain, part)
+            prediction = with_splits(sized, ahead(sized, coded, part))
         except StageflowError as error:
             fault = fault or error
         else:

@@ -1,13 +1,16 @@
 """What one rank holds for the whole run, made from its plan and its place in the pipeline."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.planning.channels.checks import check_split_layers
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.groups import has
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.loader import LoadedDefinition
+from workers.runtime.compute.channels.splitting import Slices, split_stages
 from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.model import Layers
 from workers.runtime.compute.stage import import_backward
@@ -33,6 +36,7 @@ class Rank:
     state     what training changes
     messages  what goes to and comes from neighbouring stages
     groups    with whom tensors are summed
+    slices    of the weights of split layers, by stage; None where the plan splits none
     """
 
     world: World
@@ -41,6 +45,7 @@ class Rank:
     state: TrainedState
     messages: MessageQueue
     groups: Groups
+    slices: Mapping[int, Slices] | None = None
 
 
 def make_rank(
@@ -65,8 +70,12 @@ def make_rank(
     own = stages(definition, layers, bounds, numbers, spec.precision, kept, losses)
     if any(stage.loss is None for stage in own.modules.values()):
         import_backward()
-    met = groups(world, shape)
-    state = trained_state(spec, coordinates, own.modules, met.replicas, own.tied)
+    splits, slices = spec.plan.splits, None
+    met = groups(world, shape, bool(splits))
+    if splits:
+        check_split_layers(spec.plan, [layer.name for layer in layers.base.layers])
+        own, slices = split_stages(own, splits, met.channels)
+    state = trained_state(spec, coordinates, own.modules, met.replicas, own.tied, slices)
     own.forget_first_values()
     varied = {form: variant.specs for form, variant in own.variants.items()}
     specs = bundle_specs(layers.base, bounds)
@@ -77,6 +86,7 @@ def make_rank(
         state,
         MessageQueue(channel or transport(world), specs, varied, spec.plan.codecs),
         met,
+        slices,
     )
 
 

@@ -7,6 +7,7 @@ from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.schedules.custom import WITHOUT_RULE
 from backend.pipeline.sound_order import check_order
+from backend.planning.channels.checks import check_splits
 from backend.planning.optimizers import optimizer_named
 from backend.planning.thresholds import check_thresholds
 from backend.profiles.state_precision import HALF, state_precision_named
@@ -34,6 +35,7 @@ def check_combinations(spec: TrainSpec) -> None:
         spec.plan.sites.check()
     check_codecs(spec.plan.codecs, len(spec.plan.partition.stages) - 1)
     _check_codec_of_sums(spec)
+    _check_splits(spec)
     _check_local_head(spec)
 
 
@@ -113,6 +115,33 @@ def _check_codec_of_sums(spec: TrainSpec) -> None:
             "float32 without a scale that changes",
             "Keep weights in float32 and compute in float32 or bfloat16, or leave the codec out.",
         )
+
+
+def _check_splits(spec: TrainSpec) -> None:
+    """Of layers split by channels; whether the model has them is not known here."""
+    if not spec.plan.splits:
+        return
+    check_splits(spec.plan)
+    kind = optimizer_named(spec.optimizer.name)
+    faults = {
+        "the norm of gradients is not known where slices are elsewhere": (
+            spec.optimizer.clip_norm is not None,
+            "Leave clipping out.",
+        ),
+        f"{kind.title} reads whole matrices, of which a replica has a slice": (
+            not kind.is_elementwise,
+            "Choose an optimizer that updates each number by itself, such as adam.",
+        ),
+        "exchanges of their activations are made in float32 alone": (
+            spec.precision != "float32" or spec.state_precision != "float32",
+            "Compute and keep the state in float32.",
+        ),
+    }
+    for fault, (holds, advice) in faults.items():
+        if holds:
+            raise InvalidInput(
+                f"layers cannot be split by channels: {fault}", f"{advice} Or split no layers."
+            )
 
 
 def _check_sharding(spec: TrainSpec) -> None:

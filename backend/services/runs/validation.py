@@ -95,6 +95,11 @@ def _validate_emulation(spec: TrainSpec) -> None:
             "emulated devices do not take the seconds of coding messages and sums",
             "Emulate a plan without codecs, or train this one on real devices.",
         )
+    if spec.emulate and spec.plan.splits:
+        raise InvalidInput(
+            "emulated devices do not take the seconds of split layers' exchanges",
+            "Emulate a plan without split layers, or train this one on real devices.",
+        )
     if spec.emulate and schedule(spec.plan.schedule).local:
         raise InvalidInput(
             f"schedule {spec.plan.schedule!r} has a head at every stage, and emulated devices have "

@@ -7,14 +7,17 @@ import pytest
 from published import FOLDER, at_batch, load
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.codec import from_json, to_json
 from backend.planning.baselines import data_parallel
+from backend.planning.channels.layer_split import LayerSplit
 from backend.planning.channels.types import LayerType
 from backend.planning.plan import Partition, Plan, Stage
 from backend.planning.sharing_out import shared_out
 from backend.prediction.answer import rank
-from backend.prediction.channel_splits import channel_splits, split_profile, split_reason
+from backend.prediction.channel_splits import channel_splits, split_reason, with_splits
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
+from backend.prediction.split_profile import split_profile
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
@@ -76,8 +79,39 @@ def test_a_reason_names_layers_gain_and_weights():
     assert split_reason(question, plan) == (
         "Split by channels over the replicas instead of copied, of stage 0 fc by input channels: "
         "that would make 3.78 times as many samples/s by calculation, and the largest replicas "
-        "would hold 500 bytes of these weights instead of 1,000 bytes. Runs do not split layers."
+        "would hold 500 bytes of these weights instead of 1,000 bytes. Runs split linear "
+        "and embedding layers where `plan --split-channels` says so."
     )
+
+
+def test_a_plan_has_the_splits_that_are_asked_for_and_is_predicted_with_them():
+    question, plan = asked()
+    asking = replace(question, split_channels=True)
+    found = with_splits(asking, asking.predict(plan))
+    assert found.plan.splits == (LayerSplit("fc", LayerType.INPUTS),)
+    assert found.samples_per_second == pytest.approx(2 / (3 + 0.32 + 0.25))
+    assert with_splits(question, question.predict(plan)).plan == plan
+    assert "fc by input channels; 3.78 times" in split_reason(question, found.plan)
+    assert from_json(Plan, to_json(Plan, found.plan)) == found.plan
+
+
+def test_the_largest_slice_computes_longest():
+    """Three quarters of the channels: 3 s become 4.5 s; of exchanges the smaller replica lacks
+    most, 3/16 of 16 bytes at 100 bytes/s there and back, sums of outputs are as before; the update
+    is of 3/4."""
+    question, plan = asked()
+    split = replace(plan, splits=(LayerSplit("fc", LayerType.INPUTS, (1, 3)),))
+    exchanged = 2 * 3 / 16 * 16 / 100 + 16 / 100 + 3 / 4 * 16 / 100
+    rate = question.predict(split).samples_per_second
+    assert rate == pytest.approx(2 / (4.5 + exchanged + 0.375))
+
+
+def test_kinds_that_runs_do_not_split_are_not_in_plans():
+    layers = (WIDE[0], replace(WIDE[1], kind="Conv2d"))
+    question, plan = asked(layers)
+    assert channel_splits(question, plan) is not None
+    asking = replace(question, split_channels=True)
+    assert with_splits(asking, asking.predict(plan)).plan == plan
 
 
 def test_reasons_of_an_answer_say_so():

@@ -49,8 +49,8 @@ MarksOf = Callable[[int], object]
 
 class Checkpoints:
     """One per rank and run. `shape` is that of a whole epoch; microbatches are counted from
-    the start of the epoch. A stage is saved by its first replica, and with sharded state or a
-    codec of sums by all of them, each what it keeps."""
+    the start of the epoch. A stage is saved by its first replica, and with sharded state, a
+    codec of sums or split layers by all of them, each what it keeps."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class Checkpoints:
         reporter: Reporter,
     ) -> None:
         self._world, self._coordinates = world, coordinates
-        apart = spec.plan.shard_state or spec.plan.codec_of_sums is not None
+        coded, plan = spec.plan.codec_of_sums is not None, spec.plan
+        apart = plan.shard_state or coded or bool(plan.splits)
         self._saved = coordinates.stages if apart else led_stages(coordinates)
         per_chunk = sum(shape.replicas) if apart else shape.pipeline_size
         self._num_files = shape.num_pipelines * shape.chunks * per_chunk

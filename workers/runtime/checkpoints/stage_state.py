@@ -1,7 +1,8 @@
 """One stage's part of a checkpoint: tensors under "kind/name", written and found again.
 
 Of sharded state each replica writes what it keeps: a slice of a tensor is under "kind@first/name",
-where `first` is the place of its first number in the flattened tensor.
+where `first` is the place of its first number in the flattened tensor. Of a layer that is split by
+channels each writes its slice, under "kind@first.dim/name": from channel `first` on, along `dim`.
 """
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ from backend.errors import StageflowError
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.runs.request.spec import TrainSpec
+from workers.runtime.compute.channels.splitting import Slices
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.messages.thresholds import ThresholdSums
 from workers.runtime.rank import Rank
@@ -30,6 +32,10 @@ from workers.runtime.state.shard import Slice
 WEIGHT, BUFFER, SCALE = "weight", "buffer", "scale"
 OPTIMIZER_STATE = ("velocity", "mean", "square", "row", "column", AVERAGE)
 """The kinds of `Weights.optimizer_state`."""
+
+
+Place = tuple[int, int | None]
+"""Where a slice begins, and along which dimension; None: among all of the tensor's numbers."""
 
 
 class CheckpointDoesNotFit(StageflowError):
@@ -47,16 +53,22 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
     kept = dict(weights.optimizer_state) if leads or not sums else {}
     if weights.masters is not None:
         kept[WEIGHT] = weights.masters
+    split = None if rank.slices is None else rank.slices.get(stage, {})
     found = {
-        _key_of(kind, part): tensor
+        _key_of(kind, part, split): tensor
         for kind, tensors in kept.items()
         for part, tensor in zip(weights.slices, tensors, strict=True)
+        if split is None or leads or part.name in split
     }
+    for name, channels in (split or {}).items():
+        found[_sliced_key(WEIGHT, (channels.first, channels.dim), name)] = weights.newest[name]
     for kind, named in sums.state.items() if sums else ():
         found |= {f"{_of_replica(kind, rank, stage)}/{name}": each for name, each in named.items()}
     if leads:
         whole = {
-            WEIGHT: weights.newest if weights.masters is None else {},
+            WEIGHT: {n: w for n, w in weights.newest.items() if n not in (split or ())}
+            if weights.masters is None
+            else {},
             BUFFER: rank.stages.buffers(stage),
             **weights.exchange_state,
             SCALE: _scale(rank.state.loss_scale),
@@ -86,7 +98,10 @@ def marks_of(rank: Rank, stage: int) -> object:
     return [(name, id(b), b._version) for name, b in rank.stages.buffers(stage).items()]
 
 
-def _key_of(kind: str, part: Slice) -> str:
+def _key_of(kind: str, part: Slice, split: Slices | None = None) -> str:
+    if split and part.name in split:
+        channels = split[part.name]
+        return _sliced_key(kind, (channels.first, channels.dim), part.name)
     return f"{kind}/{part.name}" if part.is_whole else f"{kind}@{part.first}/{part.name}"
 
 
@@ -129,15 +144,23 @@ def _fill_scale(scale: LossScale, kept: "_Kept") -> None:
 def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
     weights, scale = rank.state.weights[stage], rank.state.loss_scale
     newest, finest = weights.newest, weights.finest
+    split = (rank.slices or {}).get(stage, {})
+    like = {n: split[n].like_whole(w) if n in split else w for n, w in newest.items()}
+
+    def taken(name: str, whole: Tensor) -> Tensor:
+        return split[name].own(whole) if name in split else whole
+
     optimizer_state = {
         kind: [
-            each.copied(kept.found(kind, each.name, newest[each.name], finest[each.name]))
+            each.copied(
+                taken(each.name, kept.found(kind, each.name, like[each.name], finest[each.name]))
+            )
             for each in weights.slices
         ]
         for kind in OPTIMIZER_STATE
         if any(kept.has(kind, name) for name in newest)
     }
-    found = {name: kept.needed(WEIGHT, name, weight) for name, weight in newest.items()}
+    found = {name: taken(name, kept.needed(WEIGHT, name, each)) for name, each in like.items()}
     weights.restore(found, optimizer_state, updates, scale.left_out if scale else 0)
     if exchanged := weights.exchange_state:
         weights.restore_exchange(
@@ -176,10 +199,10 @@ class _Kept:
         self._is_same = len(before) == num_pipelines
         pipeline = rank.coordinates.pipeline if self._is_same else 0
         self._files = _by_key(file for file in opened if int(file.metadata()["lane"]) == pipeline)
-        self._slices: dict[str, list[int]] = defaultdict(list)
-        for kind, first, name in map(_read_key, self._files):
-            if first is not None:
-                self._slices[f"{kind}/{name}"].append(first)
+        self._slices: dict[str, list[Place]] = defaultdict(list)
+        for kind, place, name in map(_read_key, self._files):
+            if place is not None:
+                self._slices[f"{kind}/{name}"].append(place)
 
     def has(self, kind: str, name: str) -> bool:
         return self._key(kind, name) is not None
@@ -223,8 +246,11 @@ class _Kept:
             tensor: Tensor = self._files[key].get_tensor(key)
             return tensor.to(self._device)
         kind, _, name = key.partition("/")
-        keys = [f"{kind}@{first}/{name}" for first in sorted(self._slices[key])]
-        joined = torch.cat([self._files[each].get_tensor(each) for each in keys])
+        places = sorted(self._slices[key])
+        dims = {dim for _, dim in places}
+        keys = [_sliced_key(kind, place, name) for place in places]
+        dim = dims.pop() or 0
+        joined = torch.cat([self._files[each].get_tensor(each) for each in keys], dim)
         if joined.numel() != like.numel():
             raise CheckpointDoesNotFit(
                 f"of {kind} {name!r} the checkpoint has {joined.numel()} of {like.numel()} numbers"
@@ -232,11 +258,17 @@ class _Kept:
         return joined.view(like.shape).to(self._device)
 
 
-def _read_key(key: str) -> tuple[str, int | None, str]:
-    """Kind, first number of a slice (None: whole) and name."""
+def _read_key(key: str) -> tuple[str, Place | None, str]:
+    """Kind, place of a slice (None: whole) and name."""
     place, _, name = key.partition("/")
-    kind, _, first = place.partition("@")
-    return kind, int(first) if first else None, name
+    kind, _, found = place.partition("@")
+    first, _, dim = found.partition(".")
+    return kind, (int(first), int(dim) if dim else None) if first else None, name
+
+
+def _sliced_key(kind: str, place: Place, name: str) -> str:
+    first, dim = place
+    return f"{kind}@{first}/{name}" if dim is None else f"{kind}@{first}.{dim}/{name}"
 
 
 def _by_key(files: Iterable[Any]) -> Mapping[str, Any]:

@@ -101,6 +101,9 @@ def _held(rank: Rank) -> dict[int, dict[str, Tensor]]:
     wanted = rank.stages.layered.model.state_dict().keys()
     evaluated = {stage: weights.evaluated for stage, weights in rank.state.weights.items()}
     found = {}
+    for stage, slices in (rank.slices or {}).items():  # all replicas put them together
+        whole = {name: each.whole(evaluated[stage][name]) for name, each in slices.items()}
+        evaluated[stage] = evaluated[stage] | whole
     for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
         parameters = dict(rank.stages.modules[stage].module.named_parameters())
         state = parameters | rank.stages.buffers(stage) | evaluated[stage]

@@ -33,6 +33,7 @@ class Stages:
 
     layered  the whole model, without the values of other ranks' weights
     tied     every name of the model's state with all names of the same tensor
+    split    the stages some of whose layers are split over their replicas
     """
 
     definition: LoadedDefinition
@@ -41,6 +42,7 @@ class Stages:
     modules: dict[int, StageModule]
     variants: dict[Form, Variant]
     tied: dict[str, tuple[str, ...]]
+    split: frozenset[int] = frozenset()
 
     def at(self, number: int, form: Form) -> StageModule:
         """The stage for microbatches of this form."""
@@ -78,6 +80,8 @@ class Stages:
 
     def _guilty(self, stage: int, inputs: Tensors) -> str:
         """Which layer raises on these inputs: found by running the stage layer by layer."""
+        if stage in self.split:
+            return "one of its layers"  # alone, a replica cannot run those that are split
         bundle = tuple(tensor.detach() for tensor in inputs)
         weights = dict(self.modules[stage].module.named_parameters(remove_duplicate=False))
         precision = self.modules[stage].precision

@@ -6,7 +6,7 @@ the buckets are filled in that order and each is sent as soon as it is full. Rep
 send them in the same order, whether they had a backward or not.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import torch
 from torch import Tensor
@@ -23,18 +23,26 @@ class Buckets:
     """The gradient sums of a stage, by the names of its weights. Each bucket is laid out for a
     shard per replica, also where they share no state: in which order a collective adds depends on
     the place, and so the sums are the same to the last bit with and without. With a `codec` they
-    are summed once all are there."""
+    are summed once all are there. Those of the weights `apart` are not
+    summed."""
 
     def __init__(
-        self, weights: Mapping[str, Tensor], group: Group, codec: Thresholds | None = None
+        self,
+        weights: Mapping[str, Tensor],
+        group: Group,
+        codec: Thresholds | None = None,
+        apart: Collection[str] = (),
     ) -> None:
         self.group = group
         self.coded = ThresholdSums(codec, weights) if codec else None
         size = BUCKET_BYTES if group.timing is None else group.timing.bucket_bytes
         device = next((weight.device for weight in weights.values()), torch.device("cpu"))
         replicas = len(group.ranks)
-        self.buckets = [bucket_of(each, device, replicas) for each in portions(weights, size)]
-        self._home = {name: bucket for bucket in self.buckets for name in bucket.parts}
+        summed = {name: weight for name, weight in weights.items() if name not in apart}
+        own = {name: weight for name, weight in weights.items() if name in apart}
+        self.buckets = [bucket_of(each, device, replicas) for each in portions(summed, size)]
+        self._all = [*self.buckets, *(bucket_of(each, device) for each in portions(own, size))]
+        self._home = {name: bucket for bucket in self._all for name in bucket.parts}
         self._names = tuple(weights)
         self._is_empty = True
         self._next = len(self.buckets)
@@ -73,7 +81,7 @@ class Buckets:
         if self._next == len(self.buckets):
             self._next = 0
         if self._is_empty:
-            for bucket in self.buckets:
+            for bucket in self._all:
                 bucket.flat.zero_()
         if self.coded is not None:
             self.coded.sum([bucket.parts for bucket in self.buckets], self.group)

@@ -1,7 +1,7 @@
 """The groups of ranks that sum tensors: replicas of a stage, a pipeline, all pipelines."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -17,12 +17,14 @@ class Groups:
     replicas  by the number of each stage that has several replicas
     pipeline  the ranks of its pipeline; None where it is one by itself
     peers     the ranks of all pipelines with its coordinates; None for a single pipeline
+    channels  those of `replicas` once more, for what split layers exchange; none without them
     """
 
     world: World
     replicas: dict[int, Group]
     pipeline: Group | None
     peers: Group | None
+    channels: dict[int, Group] = field(default_factory=dict)
 
     def pipeline_total(self, value: float) -> float:
         """The sum of `value` over the ranks of the pipeline; all of them call it."""
@@ -39,20 +41,29 @@ class Groups:
                 group.broadcast(tensor)
 
 
-def groups(world: World, shape: Shape) -> Groups:
-    """Every rank calls it, and makes every group, as torch.distributed wants it."""
+def groups(world: World, shape: Shape, splits: bool = False) -> Groups:
+    """Every rank calls it, and makes every group, as torch.distributed wants it. Where a plan
+    `splits` layers, their exchanges have groups of their own: sums of gradients are under way at
+    the same time, and begin at other times on each replica."""
     pipelines, size = range(shape.num_pipelines), shape.num_devices
-    replicas = {}
-    for stage in range(shape.num_stages):
-        if group := _own(world, [shape.group_of(stage, pipeline) for pipeline in pipelines]):
-            replicas[stage] = group
+    replicas, channels = _of_stages(world, shape), _of_stages(world, shape) if splits else {}
     if shape.num_pipelines == 1:
-        return Groups(world, replicas, world.everybody if size > 1 else None, None)
+        return Groups(world, replicas, world.everybody if size > 1 else None, None, channels)
     pipeline = _own(
         world, [tuple(range(pipeline * size, (pipeline + 1) * size)) for pipeline in pipelines]
     )
     peers = _own(world, [shape.sharing(rank) for rank in range(size)])
-    return Groups(world, replicas, pipeline, peers)
+    return Groups(world, replicas, pipeline, peers, channels)
+
+
+def _of_stages(world: World, shape: Shape) -> dict[int, Group]:
+    """The replicas of each stage of this rank that has several."""
+    found = {}
+    for stage in range(shape.num_stages):
+        members = [shape.group_of(stage, pipeline) for pipeline in range(shape.num_pipelines)]
+        if group := _own(world, members):
+            found[stage] = group
+    return found
 
 
 def led_stages(coordinates: RankCoordinates) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from backend.pipeline.shape import RankCoordinates
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.learning_rate import learning_rate_factor, num_scheduled
 from backend.runs.request.spec import TrainSpec
+from workers.runtime.compute.channels.splitting import Slices
 from workers.runtime.compute.stage import StageModule
 from workers.runtime.messages.gradient_buckets import Buckets
 from workers.runtime.messages.world import Group
@@ -48,10 +49,12 @@ def trained_state(
     modules: Mapping[int, StageModule],
     replicas: Mapping[int, Group],
     tied: Mapping[str, Sequence[str]],
+    slices: Mapping[int, Slices] | None = None,
 ) -> TrainedState:
     """The weights that the modules have, in the precision that `spec` says, under a fresh optimizer
     each. `replicas` are the groups of the stages that several ranks train; `tied` are the names of
-    each weight in the model, of which the first counts."""
+    each weight in the model, of which the first counts; `slices` are those of split layers, by
+    stage: their gradients are not summed."""
     member, shape, rule = schedule(spec.plan.schedule), coordinates.shape, spec.optimizer
     per_epoch = shape.num_microbatches // shape.batch
     stride = per_epoch / max(len(member.updates(coordinates)), 1)
@@ -59,9 +62,11 @@ def trained_state(
     kind = STATE_PRECISIONS[spec.state_precision]
     alpha = 1 / shape.num_pipelines if spec.elasticity is None else spec.elasticity
 
-    def made(first: dict[str, Tensor], group: Group | None) -> Weights:
+    def made(stage: int, first: dict[str, Tensor], group: Group | None) -> Weights:
         kept = rounded(first, kind)
-        buckets = None if group is None else Buckets(kept, group, spec.plan.codec_of_sums)
+        apart = slices.get(stage, {}) if slices else {}
+        codec = spec.plan.codec_of_sums
+        buckets = None if group is None else Buckets(kept, group, codec, apart)
         shard = Shard(buckets) if spec.plan.shard_state and buckets is not None else None
         updated = [
             (tied.get(part.name, (part.name,))[0], kept[part.name].dim())
@@ -80,7 +85,8 @@ def trained_state(
         )
 
     weights = {
-        number: made(stage.weights, replicas.get(number)) for number, stage in modules.items()
+        number: made(number, stage.weights, replicas.get(number))
+        for number, stage in modules.items()
     }
     return TrainedState(
         weights,

@@ -1,0 +1,142 @@
+"""Replicas that split layers by channels, as real processes: the weights of a loop in one process,
+whole models, and checkpoints from which any plan goes on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from backend.codec import from_json, to_json
+from backend.planning.channels.layer_split import LayerSplit
+from backend.planning.channels.types import LayerType
+from backend.planning.plan import Plan
+from backend.runs.events import Event, Saved
+from backend.runs.job import Job
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, TrainSpec
+from tests.integration.runtime.conftest import RUNTIME
+from tests.integration.runtime.test_resume import checkpoints, stages
+from workers.data.cutting import Cutting
+from workers.data.split import TensorSplit
+from workers.definitions.blueprint.seeded import seeded
+from workers.runtime.samples.epoch import Epoch
+
+pytestmark = pytest.mark.slow
+MICROBATCH, BATCH, EPOCHS, SEED, RATE = 4, 4, 2, 5, 0.05
+MODEL = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.inner = nn.Embedding(11, 6), nn.Linear(6, 7)
+        self.flat, self.act, self.head = nn.Flatten(), nn.Tanh(), nn.Linear(21, 5)
+    def forward(self, x):
+        return self.head(self.flat(self.act(self.inner(self.table(x)))))
+def model():
+    return Model().double()
+def data():
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randint(11, (64, 3), generator=generator)
+    y = torch.randint(5, (64,), generator=generator)
+    return (x, y), (x[:10], y[:10])
+def loss(output, target):
+    return nn.functional.cross_entropy(output, target)
+"""
+LAYERS = ("table", "inner", "act", "flat", "head")
+BY_INPUTS, BY_OUTPUTS = LayerType.INPUTS, LayerType.OUTPUTS
+ONE = Plan("t", stages(0, 5, replicas=(2,)), "1f1b-flush", MICROBATCH, BATCH)
+TWO = Plan("t", stages(0, 3, 5, replicas=(2, 1)), "1f1b-flush", MICROBATCH, BATCH)
+
+
+def splits(kind: LayerType, *names: str, parts: tuple[int, ...] = ()) -> tuple[LayerSplit, ...]:
+    return tuple(LayerSplit(name, kind, parts) for name in names)
+
+
+ALL = ("table", "inner", "head")
+PLANS = {
+    "outputs": replace(ONE, splits=splits(BY_OUTPUTS, *ALL)),
+    "inputs 1:2": replace(ONE, splits=splits(BY_INPUTS, *ALL, parts=(1, 2)), schedule="gpipe"),
+    "before another stage": replace(
+        TWO,
+        splits=splits(BY_OUTPUTS, "table", parts=(3, 1)) + splits(BY_INPUTS, "inner", parts=(3, 1)),
+    ),
+}
+Trained = Callable[..., list[Event]]
+
+
+@pytest.fixture
+def trained(write_job, ended) -> Trained:
+    """What the ranks of a plan said, who went on from a checkpoint where one is given."""
+
+    def train(plan: Plan, begin: Saved | None = None, optimizer: str = "adam") -> list[Event]:
+        kept = CheckpointSpec(updates=1, seconds=0)
+        rule = OptimizerSpec(optimizer, RATE, weight_decay=0.0)
+        spec = TrainSpec(1, plan, optimizer=rule, epochs=EPOCHS, seed=SEED, checkpoints=kept)
+        file = write_job(MODEL, spec)
+        job: Job = from_json(Job, file.read_bytes())
+        if begin is not None:
+            folder = str(Path(begin.path).parent)
+            job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
+        file.write_bytes(to_json(Job, job))
+        codes, found, text = ended(file, plan.partition.num_devices, RUNTIME)
+        assert set(codes) == {0}, text
+        return found
+
+    return train
+
+
+def reference(optimizer: str) -> dict[str, Tensor]:
+    """The whole model's weights at the end, trained in this process by torch's own optimizer."""
+    torch.set_num_threads(1)
+    space: dict = {"nn": nn, "torch": torch}
+    exec(MODEL, space)
+    model = seeded(space["model"], SEED)
+    train, _ = space["data"]()
+    rule = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimizer](
+        model.parameters(), lr=RATE
+    )
+    for number in range(EPOCHS):
+        epoch = Epoch.shuffled(TensorSplit(*train), Cutting(MICROBATCH, BATCH, False), SEED, number)
+        for first in range(0, 64 // MICROBATCH, BATCH):
+            rule.zero_grad()
+            for n in range(first, first + BATCH):
+                output = functional_call(model, dict(model.named_parameters()), (epoch.inputs(n),))
+                (nn.functional.cross_entropy(output, epoch.targets(n)) / BATCH).backward()
+            rule.step()
+    return {name: weight.detach() for name, weight in model.named_parameters()}
+
+
+def furthest(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
+    assert found.keys() == expected.keys()
+    return max(float((found[name] - expected[name]).abs().max()) for name in expected)
+
+
+@pytest.mark.parametrize("case", PLANS)
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_split_layers_learn_what_whole_ones_do(
+    trained, tmp_path: Path, case: str, optimizer: str
+) -> None:
+    trained(PLANS[case], optimizer=optimizer)
+    saved = load_file(tmp_path / "model.safetensors")
+    assert furthest(saved, reference(optimizer)) < 1e-10
+
+
+@pytest.mark.parametrize("case", ["inputs 1:2", "before another stage"])
+def test_a_training_goes_on_split_and_whole(trained, tmp_path: Path, case: str) -> None:
+    """Weights and Adam's state of all slices are in a checkpoint once, and both kinds of plan go on
+    from those of the other."""
+    plan = PLANS[case]
+    plain, expected = replace(plan, splits=()), reference("adam")
+    for before, behind in ((plan, plan), (plan, plain), (plain, plan)):
+        whole = trained(before)
+        kept = checkpoints(whole)
+        begin = kept[len(kept) // 2]
+        files = sorted(Path(begin.path).parent.glob("*.safetensors"))
+        keys = [key for file in files for key in load_file(file)]
+        assert len(keys) == len(set(keys))
+        trained(behind, begin)
+        assert furthest(load_file(tmp_path / "model.safetensors"), expected) < 1e-10
