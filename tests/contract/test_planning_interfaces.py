@@ -276,6 +276,7 @@ OF_PLAN = (
     "sites",
     "kept_order",
     "codec_of_sums",
+    "splits",
 )
 
 
