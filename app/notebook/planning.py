@@ -161,6 +161,7 @@ def plan(
     codec: str = PLAIN,
     sites: str = "",
     codec_of_sums: str = "",
+    split_channels: bool = False,
     also: Sequence[Given] = (),
     **conditions: Any,
 ) -> NotebookPlan:
@@ -176,6 +177,7 @@ def plan(
     codec       of the messages between stages ("int8"), or "auto"
     sites       rule by which the cluster's sites exchange weights ("diloco:every=100")
     codec_of_sums   of the gradients of replicas ("dct:keep=0.005")
+    split_channels  whether replicas split the linear and embedding layers that are faster so
     also        profiles of the model at other microbatch sizes
     conditions  memory (bytes), device, measured_on, precision, took, state_precision
 
@@ -198,6 +200,7 @@ def plan(
         codec=codec,
         sites=sites,
         codec_of_sums=codec_of_sums,
+        split_channels=split_channels,
         further=tuple(_profile(each).profile for each in also),
     ).under(**conditions)
     if order:

@@ -154,6 +154,7 @@ class Param(StrEnum):
     CODEC = "codec"
     SITES = "sites"
     CODEC_OF_SUMS = "codec-of-sums"
+    SPLIT_CHANNELS = "split-channels"
     SEARCH_ON = "search-on"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"

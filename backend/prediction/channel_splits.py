@@ -119,7 +119,10 @@ def split_reason(question: Question, plan: Plan) -> str:
 def _who_runs(question: Question, plan: Plan) -> str:
     """Whether a run can split them."""
     if can_split(plan) and not question.split_channels:
-        return "Runs split linear and embedding layers where `plan --split-channels` says so."
+        return (
+            "Runs split linear and embedding layers where a plan is made so "
+            "(`--split-channels`, More options)."
+        )
     return (
         "Runs split linear and embedding layers alone, under schedules that flush with whole "
         "backwards, of replicas with equal shares."

@@ -92,6 +92,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"codec": "int8"},
         {"sites": "diloco:every=10"},
         {"codec_of_sums": "dct:keep=0.01"},
+        {"split_channels": True},
         {"search_on": True},
         {"took": (0.01, 0.015)},
         {"further": True},
@@ -163,6 +164,7 @@ class Doors:
             "codec": wanted.codec,
             "sites": wanted.sites,
             "codec_of_sums": wanted.codec_of_sums,
+            "split_channels": wanted.split_channels,
             "search_on": wanted.search_on,
         } | more
 
@@ -180,6 +182,7 @@ class Doors:
             *(() if wanted.run_ahead is None else ("--run-ahead", str(wanted.run_ahead))),
             *("--codec", wanted.codec, "--sites", wanted.sites),
             *("--codec-of-sums", wanted.codec_of_sums),
+            *(("--split-channels",) if wanted.split_channels else ()),
             *(("--search-on",) if wanted.search_on else ()),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
@@ -229,6 +232,7 @@ def in_notebook(wanted: Wanted) -> list[Answer]:
         "codec",
         "sites",
         "codec_of_sums",
+        "split_channels",
     )
     best = stageflow.plan(
         wanted.stored.profile,

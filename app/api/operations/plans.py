@@ -72,6 +72,7 @@ class PlanRequest:
                  plan over all devices
     codec_of_sums   of the gradients of a stage's replicas ("dct:keep=0.005,every=1000"); "" for
                  none
+    split_channels  whether replicas split the linear and embedding layers that are faster so
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it ("cluster": as the cluster's own, by what
                  its file says); `measured_on` is what it was measured on
@@ -115,6 +116,7 @@ class PlanRequest:
     sites: str = ""
     order: str = ""
     codec_of_sums: str = ""
+    split_channels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         codec=asked.codec,
         sites=asked.sites,
         codec_of_sums=asked.codec_of_sums,
+        split_channels=asked.split_channels,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

@@ -149,10 +149,19 @@ def _updates() -> dict[str, Any]:
         "and reading take less than sending plain numbers, by the profile's speeds.\n\n"
         + "\n".join(f"- **{member.title}**: {member.note}" for member in CODECS.values()),
     )
+    sites, sums = sites_field(), sums_field()
+    split = st.toggle(
+        "Split layers by channels",
+        help="Replicas of a stage hold slices of those linear and embedding layers that are faster "
+        "so, instead of copies, under schedules that flush with whole backwards (GPipe, 1F1B with "
+        "flush): their gradients are not summed, activations are exchanged.",
+        **bound(Param.SPLIT_CHANNELS),
+    )
     return {
-        "sites": sites_field(),
+        "sites": sites,
         "codec": coded,
-        "codec_of_sums": sums_field(),
+        "codec_of_sums": sums,
+        "split_channels": split,
         "run_ahead": ahead,
         "update_times": times,
         "search_on": state.text(Param.SEARCH_ON) == "1",

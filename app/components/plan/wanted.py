@@ -39,6 +39,7 @@ class Wanted:
     codec     of the messages between stages: a name of the catalog, "none" or "auto"
     sites     rule by which the cluster's sites exchange weights; "": one plan over all devices
     codec_of_sums  of the gradients of a stage's replicas; "": none
+    split_channels  whether replicas split the linear and embedding layers that are faster so
     averaged  whether an average of the weights is kept beside
     target    plans are ranked by the time to it; None: by samples/s
     floor     or by energy, of those with this share of the most samples/s
@@ -70,6 +71,7 @@ class Wanted:
     codec: str = PLAIN
     sites: str = ""
     codec_of_sums: str = ""
+    split_channels: bool = False
 
     @property
     def question(self) -> Question:
@@ -91,6 +93,7 @@ class Wanted:
             codec=self.codec,
             sites=self.sites,
             codec_of_sums=self.codec_of_sums,
+            split_channels=self.split_channels,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -132,6 +135,7 @@ class Wanted:
             Param.CODEC: None if self.codec == PLAIN else self.codec,
             Param.SITES: self.sites or None,
             Param.CODEC_OF_SUMS: self.codec_of_sums or None,
+            Param.SPLIT_CHANNELS: str(self.split_channels).lower(),
             Param.SEARCH_ON: "1" if self.search_on else None,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
@@ -187,6 +191,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"sites exchange by {wanted.sites}"
         case "codec_of_sums":
             return f"codec of sums {wanted.codec_of_sums}"
+        case "split_channels":
+            return "layers split by channels"
         case "search_on":
             return "longer search"
         case "took":

@@ -80,7 +80,7 @@ def test_a_reason_names_layers_gain_and_weights():
         "Split by channels over the replicas instead of copied, of stage 0 fc by input channels: "
         "that would make 3.78 times as many samples/s by calculation, and the largest replicas "
         "would hold 500 bytes of these weights instead of 1,000 bytes. Runs split linear "
-        "and embedding layers where `plan --split-channels` says so."
+        "and embedding layers where a plan is made so (`--split-channels`, More options)."
     )
 
 
