@@ -22,7 +22,7 @@ from backend.prediction.likely import ESTIMATED, likely_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
-from backend.prediction.split_profile import as_split
+from backend.prediction.split_profile import as_split, exchanged_bytes
 from backend.prediction.steady import durations_in, forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
@@ -49,11 +49,12 @@ def predict(
     rule.check(shape)
     held = replica_parts(profile, plan, shape, optimizer)
     check_memory(held, cluster, plan.partition)
+    exchanged = exchanged_bytes(profile, cluster, plan)
     profile = as_split(profile, cluster, plan)
     memory = tuple(max(one.total for one in each) for each in held)
     if forwards(plan, shape) > MOST_FORWARDS:
         durations = PlanDurations.of(profile, cluster, plan)
-        guess = estimated(durations, plan, shape, memory)
+        guess = _sending(estimated(durations, plan, shape, memory), exchanged)
         low, high = (factor * guess.seconds_per_minibatch for factor in ESTIMATED)
         return replace(guess, seconds_range=(low, high))
     found = steady(profile, cluster, plan, shape)
@@ -61,7 +62,14 @@ def predict(
     seconds = plan.batch * max(found.seconds, busiest(found.durations, plan, shape))
     told = described(plan, found.segment, found.bubble(shape), found.durations, seconds, memory)
     in_turns = found.durations.takes_turns
-    return replace(told, seconds_range=likely_seconds(seconds, profile, in_turns))
+    told = replace(told, seconds_range=likely_seconds(seconds, profile, in_turns))
+    return _sending(told, exchanged)
+
+
+def _sending(told: Prediction, more: float) -> Prediction:
+    """The same with so many further bytes per minibatch, which no codec makes smaller."""
+    plain = None if told.plain_bytes is None else told.plain_bytes + more
+    return replace(told, sent_bytes=told.sent_bytes + more, plain_bytes=plain)
 
 
 def described(

@@ -18,12 +18,28 @@ from backend.profiles.profile import Profile
 @dataclass(frozen=True, slots=True)
 class SplitStage:
     """A stage, its units and the type of each; `channels` are the replicas' parts of those that
-    are split, () where these are their parts of the samples."""
+    are split, () where these are their parts of the samples. `in_a_run`: as runs exchange, else by
+    AccPar's calculation, which lets tensors stay split between layers."""
 
     units: tuple[ChannelUnit, ...]
     kinds: tuple[LayerType, ...]
     replicas: StageReplicas
     channels: tuple[float, ...] = ()
+    in_a_run: bool = False
+
+    @property
+    def taken(self) -> list[ExchangeSeconds]:
+        """What each unit's exchanges take."""
+        if not self.in_a_run:
+            return exchanges(self.units, self.kinds, self.exchanging)
+        channels = self.exchanging.parts
+        pairs = zip(self.units, self.kinds, strict=True)
+        return [self.replicas.in_a_run(unit, kind, channels) for unit, kind in pairs]
+
+    @property
+    def sent(self) -> float:
+        """Bytes that a run's replicas exchange for split layers, all of them per update."""
+        return sum(self.replicas.sent_in_a_run(unit, kind) for unit, kind in self.split)
 
     @property
     def exchanging(self) -> StageReplicas:
@@ -49,22 +65,34 @@ def as_split(profile: Profile, cluster: Cluster, plan: Plan) -> Profile:
         return profile
     order = plan.partition.order
     ordered = profile.in_order(order)
-    stages = [_planned(ordered, cluster, plan, n) for n in range(len(plan.partition.stages))]
-    found = split_profile(ordered, stages)
+    found = split_profile(ordered, _planned(ordered, cluster, plan))
     if not order:
         return found
     back = dict(zip(order, found.layers, strict=True))
     return profile.with_layers([back[number] for number in range(len(order))])
 
 
-def _planned(ordered: Profile, cluster: Cluster, plan: Plan, number: int) -> SplitStage:
+def exchanged_bytes(profile: Profile, cluster: Cluster, plan: Plan) -> float:
+    """Those that all replicas send per minibatch for the split layers of `plan`."""
+    if not plan.splits:
+        return 0.0
+    ordered = profile.in_order(plan.partition.order)
+    return sum(stage.sent for stage in _planned(ordered, cluster, plan))
+
+
+def _planned(ordered: Profile, cluster: Cluster, plan: Plan) -> list[SplitStage]:
+    numbers = range(len(plan.partition.stages))
+    return [_planned_stage(ordered, cluster, plan, number) for number in numbers]
+
+
+def _planned_stage(ordered: Profile, cluster: Cluster, plan: Plan, number: int) -> SplitStage:
     stage, splits = plan.partition.stages[number], {split.layer: split for split in plan.splits}
     found = units(ordered, stage.first, stage.stop)
     chosen = [splits.get(ordered.layers[unit.first].name) for unit in found]
     kinds = tuple(split.kind if split else LayerType.SAMPLES for split in chosen)
     parts = next((split.parts for split in chosen if split), ())
     channels = tuple(part / sum(parts) for part in parts)
-    return SplitStage(found, kinds, replicas_of(cluster, plan, number), channels)
+    return SplitStage(found, kinds, replicas_of(cluster, plan, number), channels, in_a_run=True)
 
 
 def split_profile(profile: Profile, stages: Sequence[SplitStage]) -> Profile:
@@ -73,13 +101,12 @@ def split_profile(profile: Profile, stages: Sequence[SplitStage]) -> Profile:
     layers = list(profile.layers)
     for stage in stages:
         once = _once(stage.replicas)
-        taken = exchanges(stage.units, stage.kinds, stage.exchanging)
         for unit, _ in stage.split if stage.channels else ():
             layer, times = layers[unit.first], stage.computed
             layers[unit.first] = replace(
                 layer, forward=layer.forward * times, backward=layer.backward * times
             )
-        for unit, seconds in zip(stage.units, taken, strict=True):
+        for unit, seconds in zip(stage.units, stage.taken, strict=True):
             layers[unit.first] = _longer(layers[unit.first], seconds, once)
         for unit, _ in stage.split:
             kept = _updated(stage.exchanging)

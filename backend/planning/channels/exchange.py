@@ -75,6 +75,35 @@ class StageReplicas:
         """What handing on by samples takes, as out of a stage."""
         return self.between(kind, LayerType.SAMPLES, unit.handed, unit.handed_back)
 
+    def in_a_run(
+        self, unit: ChannelUnit, kind: LayerType, channels: tuple[float, ...]
+    ) -> ExchangeSeconds:
+        """What a run exchanges for a layer of which each has its part of `channels`: it gathers
+        all rows, or all columns of its own ones, and adds partial sums up on all; tensors come
+        and go by samples (workers/runtime/compute/channels)."""
+        rows, columns = (1 - min(each) for each in (self.parts, channels))
+        read, given = self._gathered(rows, unit.read), self._gathered(rows, unit.made)
+        match kind:
+            case LayerType.SAMPLES:
+                return ExchangeSeconds()
+            case LayerType.INPUTS:
+                back = self._gathered(columns, unit.read_back)
+                return ExchangeSeconds(read + self._added(unit.made), given + back)
+            case LayerType.OUTPUTS:
+                there = self._gathered(columns, unit.made)
+                return ExchangeSeconds(read + there, given + self._added(unit.read_back))
+
+    def sent_in_a_run(self, unit: ChannelUnit, kind: LayerType) -> float:
+        """Bytes that all of them send for that, per update."""
+        match kind:
+            case LayerType.SAMPLES:
+                return 0.0
+            case LayerType.INPUTS:
+                there, back = unit.read + 2 * unit.made, unit.made + unit.read_back
+            case LayerType.OUTPUTS:
+                there, back = unit.read + unit.made, unit.made + 2 * unit.read_back
+        return (len(self.parts) - 1) * self.num_microbatches * (there + back)
+
     @property
     def _together(self) -> float:
         """Microbatches of a round."""
@@ -83,6 +112,10 @@ class StageReplicas:
     def _added(self, num_bytes: int) -> float:
         summed = num_bytes * self._together
         return self.num_rounds * self.links.seconds(summed) if summed else 0.0
+
+    def _gathered(self, lacked: float, num_bytes: int) -> float:
+        """Everything of a round, of which a replica lacks this share."""
+        return self.num_rounds * self.links.receiving(lacked * num_bytes * self._together)
 
     def _moved(self, has: Held, needs: Held, num_bytes: int) -> float:
         """By the replica that lacks most."""
