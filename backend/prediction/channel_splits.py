@@ -123,7 +123,9 @@ def split_reason(question: Question, plan: Plan) -> str:
 
 def _who_runs(question: Question, plan: Plan) -> str:
     """Whether a run can split them."""
-    if can_split(plan) and not question.split_channels:
+    if can_split(plan) and question.split_channels:
+        return "By what runs exchange, which is more, none of those that they split pays."
+    if can_split(plan):
         return (
             "Runs split linear and embedding layers where a plan is made so "
             "(`--split-channels`, More options)."

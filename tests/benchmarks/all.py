@@ -52,7 +52,7 @@ WRITERS = {
     *("big_models", "by_parts", "bytes", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
     *("codecs", "local_losses", "prediction", "run_ahead", "shared_node", "shares", "synthesised"),
-    *("first_answer", "timeline"),
+    *("bubbles", "first_answer", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

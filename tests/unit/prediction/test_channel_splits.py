@@ -211,3 +211,14 @@ def test_every_split_of_a_published_profile_pays(schedule):
         fewer = tuple(other for other in found.plan.splits if other != each)
         without = asking.predict(replace(found.plan, splits=fewer))
         assert without.samples_per_second < found.samples_per_second
+
+
+def test_a_reason_says_where_runs_exchange_too_much_for_a_split():
+    """An input of 600 bytes in place of 8, all of which a run gathers: by calculation the split
+    still pays."""
+    layers = (replace(WIDE[0], output_bytes=600), WIDE[1])
+    question, plan = asked(layers)
+    assert channel_splits(question, plan) is not None
+    asking = replace(question, split_channels=True)
+    assert with_splits(asking, asking.predict(plan)).plan == plan
+    assert split_reason(asking, plan).endswith("none of those that they split pays.")
