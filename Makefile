@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 SERVE ?= 1
-WORKERS ?= 5
+WORKERS ?= 4
 unexport PYTHONDONTWRITEBYTECODE  # each of the tests' many processes would compile every module anew
 
 .DEFAULT_GOAL := help
