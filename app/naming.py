@@ -15,7 +15,6 @@ from app.formats import (
     number,
     percent,
     seconds,
-    sentence,
     size,
     times,
 )
@@ -41,7 +40,6 @@ from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 from backend.runs.sweeps.report import SweepReport
-from backend.runs.sweeps.sweep import Early
 from backend.units import count_text
 
 SHORT, MOST_RANKS = 11, 8  # characters; ranks that are named one by one
@@ -292,11 +290,3 @@ def sweep_words(found: SweepReport) -> str:
     if found.seconds_left:
         said.append(f"about {duration(found.seconds_left)} left")
     return ", ".join(said)
-
-
-def early_words(early: Early) -> str:
-    """When a sweep ends runs early; "" where it never does."""
-    said = ["runs end once one has reached the target"] if early.first else []
-    if early.median:
-        said.append(f"runs end that fall behind the median of {early.metric}")
-    return sentence(", and ".join(said)) + "." if said else ""

@@ -9,6 +9,7 @@ import typer
 
 from app.commands.options.acting import connect
 from app.commands.options.training import StateOption
+from app.commands.plain_answer import plain_answer
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, preset, this_machine
@@ -58,7 +59,7 @@ class PlanOptions:
     def plain(self, found: Answer) -> dict[str, Any]:
         """An answer for scripts, with the joules and the money of a sample (None where not known);
         where a target is asked for, with the time to it."""
-        values = plain(self.question.profile, found)
+        values = plain_answer(self.question.profile, found)
         joules = found.energy
         values["energy"] = None if joules is None else to_plain(Energy, joules)
         values["money"] = found.money
@@ -262,48 +263,3 @@ def text(path: Path) -> str:
         return path.read_text()
     except UnicodeDecodeError as fault:
         raise InvalidInput(f"{path} is not text: {fault}", "Give that of a text file.") from None
-
-
-def plain(profile: Profile, found: Answer) -> dict[str, Any]:
-    """An answer for scripts: seconds, bytes and ratios; layers by name, devices by number."""
-    prediction = to_plain(type(found.prediction), found.prediction)
-    chosen = prediction.pop("plan")
-    plan = found.prediction.plan
-    layers = profile.in_order(plan.partition.order).layers
-    return {
-        "planner": chosen["planner"],
-        "schedule": chosen["schedule"],
-        "label": plan.label,
-        "microbatch": plan.microbatch,
-        "batch": plan.batch,
-        "recompute": plan.recompute,
-        "shard_state": plan.shard_state,
-        "lanes": plan.num_pipelines,
-        "advance": plan.advance,
-        "run_ahead": plan.run_ahead,
-        "codecs": list(plan.codecs),
-        "sites": chosen["sites"],
-        "kept_order": chosen["kept_order"],
-        "codec_of_sums": chosen["codec_of_sums"],
-        "splits": chosen["splits"],
-        "chunks": plan.partition.chunks,
-        "placement": plan.partition.placement,
-        "order": chosen["partition"]["order"],
-        "stages": [
-            stage | {"layers": [layer.name for layer in layers[stage["first"] : stage["stop"]]]}
-            for stage in chosen["partition"]["stages"]
-        ],
-        "speedup_over_data_parallel": found.over_data_parallel,
-        "speedup_over_one_device": found.over_one_device,
-        "data_parallel_sent_bytes": found.data_parallel_bytes,
-        "lower_bound_seconds": found.bound_seconds,
-        "gap": found.gap,
-        "bottleneck_seconds": found.bottleneck_seconds,
-        "planner_seconds": found.planner_seconds,
-        "is_short": found.is_short,
-        "stopped": found.stopped,
-        "samples_per_update": found.samples_per_update,
-        "reason": found.reasons[0] if found.reasons else "",
-        "reasons": list(found.reasons),
-        **prediction,
-    }

@@ -1,12 +1,18 @@
 """Every planner by name. A new one is a file and a line here; the contract tests find it."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
 from backend.planning.balanced import gpipe_balanced, two_bw
 from backend.planning.baselines import data_parallel, even_split, model_parallel, straight
 from backend.planning.pipedream.planner import pipedream
-from backend.planning.plan import Planner
+from backend.planning.plan import Partition
+from backend.profiles.profile import Profile
+
+Planner = Callable[[Profile, Cluster], Partition]
+"""A member of the catalog. Raises `PlanDoesNotFit`."""
 
 
 class Entry(NamedTuple):

@@ -1,6 +1,5 @@
 """A plan: which layers form which stage, how often it is replicated, on which devices."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -8,7 +7,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.chunk_placement import Placement, holder, stage_at
 from backend.pipeline.kept_order import KeptOrder
@@ -19,7 +17,6 @@ from backend.pipeline.shares import Shares, pattern, shares_text
 from backend.planning.channels.layer_split import LayerSplit
 from backend.planning.sites import Sites
 from backend.planning.thresholds import Thresholds
-from backend.profiles.profile import Profile
 
 LONG_LABEL = 32
 """Letters that a cell of a table has room for: 16 stages of one device."""
@@ -297,7 +294,3 @@ class Plan:
     @property
     def short_label(self) -> str:
         return f"{self.partition.short_label} · {self.schedule}"
-
-
-Planner = Callable[[Profile, Cluster], Partition]
-"""A member of the planner catalog. Raises `PlanDoesNotFit`."""

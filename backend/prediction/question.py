@@ -119,8 +119,7 @@ class Question:
             return
         elif self.shard_state is MemorySaving.ALWAYS:
             raise InvalidInput(
-                f"{kind.title} reads whole matrices, of which a replica with sharded state has a "
-                "part",
+                f"{kind.title} reads whole matrices, of which a replica would have a part",
                 "Leave sharding out: it keeps only a row and a column of each matrix.",
             )
         object.__setattr__(self, "shard_state", MemorySaving.NEVER)

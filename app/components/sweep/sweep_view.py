@@ -10,12 +10,12 @@ from app.charts.parallel import alternative, parallel
 from app.components.shell.allowed import why_not
 from app.components.shell.confirm import confirm
 from app.components.shell.layout import Figure, card, figures
-from app.formats import NOTHING, count, duration, number, plain
-from app.naming import early_words
+from app.formats import NOTHING, count, duration, number, plain, sentence
 from app.session import state
 from app.session.links import page_link
 from app.session.state import Page
 from backend.runs.sweeps.report import SweepReport, SweepResult, is_larger
+from backend.runs.sweeps.sweep import Early
 
 LINES = "a line is a run, blue better, orange worse; drag along an axis to pick some"
 
@@ -60,7 +60,7 @@ def sweep_figures(found: SweepReport) -> None:
         "sweep",
     )
     st.progress(found.num_ended / max(1, there))
-    if words := early_words(early):
+    if words := _early_words(early):
         st.caption(words)
     if best is not None:
         label = f"The best so far: run {best.run_id} ({plain(_values(best))})"
@@ -123,3 +123,11 @@ def _values(result: SweepResult) -> str:
         f"{name} {number(value) if isinstance(value, float) else value}"
         for name, value in result.values.items()
     )
+
+
+def _early_words(early: Early) -> str:
+    """When a sweep ends runs early; "" where it never does."""
+    said = ["runs end once one has reached the target"] if early.first else []
+    if early.median:
+        said.append(f"runs end that fall behind the median of {early.metric}")
+    return sentence(", and ".join(said)) + "." if said else ""
