@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import workers.zoo
-from backend.codec import to_json
+from backend.codec import from_json, to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.dispatch.placement import world_size
-from backend.runs.events import Event, read_line
+from backend.runs.events import Event, Saved, read_line
 from backend.runs.job import Job
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import DataSpec, RunSpec, TrainSpec
@@ -23,6 +24,7 @@ HEAD = "import torch\nfrom torch import nn\n"
 
 WriteJob = Callable[..., Path]
 Ended = Callable[..., tuple[list[int], list[Event], str]]
+Went = Callable[..., list[Event]]
 
 
 @pytest.fixture
@@ -73,6 +75,27 @@ def ended() -> Ended:
         codes = [rank.wait(280) for rank in ranks]
         text = "".join(rank.out.read_text() + rank.err.read_text() for rank in ranks)
         return codes, [event for line in text.splitlines() if (event := read_line(line))], text
+
+    return run
+
+
+@pytest.fixture
+def went_on(write_job: WriteJob, ended: Ended) -> Went:
+    """What the ranks of a training said that ended well; they go on from a checkpoint where one is
+    given."""
+
+    def run(
+        model: str, spec: TrainSpec, begin: Saved | None = None, main: str = RUNTIME
+    ) -> list[Event]:
+        file = write_job(model, spec)
+        job: Job = from_json(Job, file.read_bytes())
+        if begin is not None:
+            folder = str(Path(begin.path).parent)
+            job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
+        file.write_bytes(to_json(Job, job))
+        codes, found, text = ended(file, world_size(spec), main)
+        assert set(codes) == {0}, text
+        return found
 
     return run
 

@@ -11,13 +11,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from backend.codec import from_json, to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.planning.sites import Sites
 from backend.profiles.state_precision import StatePrecision
-from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, Metrics, Saved
-from backend.runs.job import Job
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from tests.integration.runtime.conftest import RUNTIME
@@ -95,7 +92,7 @@ STASHING = {
 
 
 @pytest.fixture
-def trained(write_job, ended, tmp_path: Path) -> Trained:
+def trained(went_on) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
     def train(
@@ -118,16 +115,7 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
             state_precision=state,
             checkpoints=CheckpointSpec(updates=1, seconds=0),
         )
-        file = write_job(model, spec)
-        job: Job = from_json(Job, file.read_bytes())
-        if begin is not None:
-            folder = str(Path(begin.path).parent)
-            job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
-        file.write_bytes(to_json(Job, job))
-        size = world_size(spec)
-        codes, found, text = ended(file, size, main)
-        assert set(codes) == {0}, text
-        return found
+        return went_on(model, spec, begin, main)
 
     return train
 

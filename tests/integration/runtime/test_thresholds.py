@@ -10,14 +10,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from backend.codec import from_json, to_json
 from backend.planning.plan import Plan
 from backend.planning.thresholds import LEAST, Thresholds
 from backend.runs.events import SUMS_PLAIN, SUMS_SENT, Event, Metrics, Saved
-from backend.runs.job import Job
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import CheckpointSpec, TrainSpec
-from tests.integration.runtime.conftest import RUNTIME
 from tests.integration.runtime.test_resume import checkpoints, losses, stages
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
@@ -45,22 +42,14 @@ Trained = Callable[..., list[Event]]
 
 
 @pytest.fixture
-def trained(write_job, ended) -> Trained:
+def trained(went_on) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
     def train(plan: Plan, begin: Saved | None = None, optimizer: str = "sgd") -> list[Event]:
         kept = CheckpointSpec(updates=1, seconds=0)
         rule = OptimizerSpec(optimizer, RATE, weight_decay=0.0)
         spec = TrainSpec(1, plan, optimizer=rule, epochs=EPOCHS, seed=SEED, checkpoints=kept)
-        file = write_job(MODEL, spec)
-        job: Job = from_json(Job, file.read_bytes())
-        if begin is not None:
-            folder = str(Path(begin.path).parent)
-            job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
-        file.write_bytes(to_json(Job, job))
-        codes, found, text = ended(file, plan.partition.num_devices, RUNTIME)
-        assert set(codes) == {0}, text
-        return found
+        return went_on(MODEL, spec, begin)
 
     return train
 
