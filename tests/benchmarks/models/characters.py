@@ -3,20 +3,12 @@
 from pydoc_data.topics import topics
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from workers.zoo.gpt_tiny import CONTEXT, GPT, TOKENS
+from workers.zoo.gpt_tiny import CONTEXT, TOKENS, example, model
 
 WINDOWS, HELD_OUT = 2048, 512
-
-
-def model() -> nn.Module:
-    return GPT()
-
-
-def example(batch: int) -> tuple[Tensor, Tensor]:
-    text = torch.randint(TOKENS, (batch, CONTEXT + 1))
-    return text[:, :-1], text[:, 1:]
+__all__ = ["data", "example", "model"]
 
 
 def data() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
