@@ -16,10 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.codec import to_json
-from backend.pipeline.columns import decode
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.timeline import Timeline
 from backend.planning.balanced import even_stops, interleaved, side_by_side
 from backend.planning.plan import Plan
 from backend.prediction.kept_orders import with_order
@@ -29,8 +26,8 @@ from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.prediction.steady import seconds_per_microbatch
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
-from backend.runs.job import Emulation, Job
-from backend.runs.request.spec import TrainSpec
+from backend.runs.job import Emulation
+from tests.benchmarks.emulated_jobs import FILE, emulated_job, measured_timeline
 from tests.benchmarks.evidence import evidence
 from tests.benchmarks.ranks import launch
 
@@ -56,12 +53,15 @@ def rows(rounds: int) -> Iterator[list[str]]:
     plans = {name: plan(name) for name in SCHEDULES}
     plans["synthesised"] = with_order(Question(PROFILE, CLUSTER, batch=BATCH), plan("synthesised"))
     with tempfile.TemporaryDirectory(prefix="stageflow-bubbles-") as folder:
+        emulation = Emulation(PROFILE, CLUSTER, SCALE)
         runs = {
-            name: [job(one, f"{name}-{n}", Path(folder) / f"{name}-{n}") for n in range(rounds)]
+            name: [
+                emulated_job(one, emulation, Path(folder) / f"{name}-{n}") for n in range(rounds)
+            ]
             for name, one in plans.items()
         }
         for turn in zip(*runs.values(), strict=True):
-            launch(str(RANK), [str(at / "job.json") for at in turn], RANKS, PORT)
+            launch(str(RANK), [str(at / FILE) for at in turn], RANKS, PORT)
         for name, one in plans.items():
             said = predict(PROFILE, CLUSTER, one)
             took = [one.batch * measured(one, at) for at in runs[name]]
@@ -83,21 +83,9 @@ def plan(name: str) -> Plan:
     return Plan("", partition, "zb-h1", PROFILE.microbatch, BATCH).under(name, BATCH)
 
 
-def job(one: Plan, name: str, folder: Path) -> Path:
-    """The folder of a job that emulates the plan."""
-    folder.mkdir()
-    emulation = Emulation(PROFILE, CLUSTER, SCALE)
-    whole = Job(
-        1, 1, name, TrainSpec(1, one, epochs=1), "", str(folder), RANKS, emulation=emulation
-    )
-    (folder / "job.json").write_bytes(to_json(Job, whole))
-    return folder
-
-
 def measured(one: Plan, folder: Path) -> float:
     """Seconds per microbatch of the emulated devices, by the rules of the prediction."""
-    files = sorted(folder.glob("spans-*.arrow"))
-    timeline = Timeline.joined([decode(file.read_bytes()) for file in files])
+    timeline = measured_timeline(folder)
     return seconds_per_microbatch(timeline, steady_shape(one), microbatch_unit(one))
 
 

@@ -21,8 +21,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "unit" / "planning")]
 from published import FOLDER, at_batch, load  # noqa: E402
 
 from backend.cluster.presets import cluster_a  # noqa: E402
-from backend.codec import to_json  # noqa: E402
-from backend.pipeline.columns import decode  # noqa: E402
 from backend.pipeline.links import ServerLinks  # noqa: E402
 from backend.pipeline.lower import lower  # noqa: E402
 from backend.pipeline.schedules.catalog import schedule  # noqa: E402
@@ -36,8 +34,8 @@ from backend.prediction.predict import predict  # noqa: E402
 from backend.prediction.shapes import microbatch_unit, steady_shape, with_one_way  # noqa: E402
 from backend.prediction.steady import seconds_per_microbatch  # noqa: E402
 from backend.profiles.profile import Profile  # noqa: E402
-from backend.runs.job import Emulation, Job  # noqa: E402
-from backend.runs.request.spec import TrainSpec  # noqa: E402
+from backend.runs.job import Emulation  # noqa: E402
+from tests.benchmarks.emulated_jobs import FILE, emulated_job, measured_timeline  # noqa: E402
 from tests.benchmarks.ranks import launch  # noqa: E402
 
 PAPER = {
@@ -109,7 +107,7 @@ def race(profile: Profile, seconds: float) -> list[Measured]:
     with tempfile.TemporaryDirectory(prefix="stageflow-emulated-") as folder:
         jobs = {p: job(profile, p, seconds, Path(folder) / t) for p, t in known.items()}
         for size in {partition.num_devices for partition in jobs}:
-            files = [str(at / "job.json") for p, at in jobs.items() if p.num_devices == size]
+            files = [str(at / FILE) for p, at in jobs.items() if p.num_devices == size]
             launch(str(RANK), files, size, PORT)
         return [result(profile, partition, at) for partition, at in jobs.items()]
 
@@ -121,20 +119,13 @@ def job(profile: Profile, partition: Partition, seconds: float, folder: Path) ->
     samples = steady_shape(plan).num_microbatches * profile.microbatch
     rate = predict(profile, CLUSTER, plan).samples_per_second
     emulation = Emulation(profile, CLUSTER, seconds * rate / samples)
-    spec = TrainSpec(1, plan, epochs=1)
-    folder.mkdir()
-    whole = Job(
-        1, 1, folder.name, spec, "", str(folder), partition.num_devices, emulation=emulation
-    )
-    (folder / "job.json").write_bytes(to_json(Job, whole))
-    return folder
+    return emulated_job(plan, emulation, folder)
 
 
 def result(profile: Profile, partition: Partition, folder: Path) -> Measured:
     """By the rules of the prediction: the slope over the second half at the last stage."""
     plan = Plan("", partition, "pipedream", profile.microbatch)
-    files = sorted(folder.glob("spans-*.arrow"))
-    timeline = Timeline.joined([decode(file.read_bytes()) for file in files])
+    timeline = measured_timeline(folder)
     simulated = predict(profile, CLUSTER, plan).samples_per_second
     measured, shared = (rate(plan, found) for found in (timeline, on_shared_wires(profile, plan)))
     return Measured(folder.name, partition, measured, simulated, shared)
