@@ -103,14 +103,18 @@ def moved_devices(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
 
 
 def _without_host(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
-    """No device of one host in use."""
+    """No device of one host in use; of alike hosts with as many devices of each stage one."""
+    gone: dict[int, list[int]] = {}
+    for stage, numbers in enumerate(devices):
+        for device in numbers:
+            gone.setdefault(cluster.host_of(device), [0] * len(devices))[stage] += 1
     seen = set()
-    for host in dict.fromkeys(cluster.host_of(device) for stage in devices for device in stage):
-        left = tuple(tuple(d for d in stage if cluster.host_of(d) != host) for stage in devices)
-        gone = tuple(len(a) - len(b) for a, b in zip(devices, left, strict=True))
-        if all(left) and (gone not in seen or not cluster.is_uniform):
-            seen.add(gone)
-            yield left
+    for host, counts in gone.items():
+        mark = (tuple(counts), None if cluster.is_uniform else host)
+        if mark in seen or any(n == len(d) for n, d in zip(counts, devices, strict=True)):
+            continue
+        seen.add(mark)
+        yield tuple(tuple(d for d in stage if cluster.host_of(d) != host) for stage in devices)
 
 
 def _copied(devices: Devices, cluster: Cluster) -> Iterator[Devices]:

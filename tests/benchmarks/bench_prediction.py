@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.bench_prediction [--rounds 1] [--models lstm] [--ranks 2,4] [--write]
 
-A profile is taken before each round of measurements, on as many ranks at once as there are
-cores, because that many will compute at once; so a machine that becomes busy slows both down
-alike. With more ranks than cores the prediction lets them take turns. The links are those of
-the preset of this machine.
+A profile is taken before and after each measurement, on as many ranks at once as there are cores,
+because that many will compute at once; the prediction is the mean of both, so a machine that
+changes its speed meanwhile changes both sides alike. With more ranks than cores the prediction lets
+them take turns. The links are those of the preset of this machine.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -122,9 +122,13 @@ def raced(world, model: str, rounds: int) -> dict[str, list[Pair]]:
         lap(BATCH * 2)
     pairs: dict[str, list[Pair]] = {name: [] for name in running}
     for _ in range(rounds):
-        found = profile(course)
+        before = profile(course)
         for name, lap in running.items():
-            pairs[name].append((*predicted(found, lap), measured(lap)))
+            seconds = measured(lap)
+            after = profile(course)
+            both = zip(predicted(before, lap), predicted(after, lap), strict=True)
+            pairs[name].append((*map(mean, both), seconds))
+            before = after
     return pairs
 
 
