@@ -111,8 +111,16 @@ def codec_reason(question: Question, plan: Plan) -> str:
         if any(codec(name).is_layer for name in named)
         else ""
     )
+    messages = PlanDurations.of(profile, question.cluster, plan).cut_messages
+    most = max(map(messages.kept_per_sample, range(len(plan.partition.stages))))
+    kept = (
+        f" The first epoch goes plain. A stage keeps up to {bytes_text(most)} of each training "
+        f"sample, {bytes_text(10_000 * most)} of 10,000, which its memory above does not count."
+        if most
+        else ""
+    )
     return (
         f"Messages are coded as {titles}: over the cut behind stage {cut} coding, sending and "
         f"reading take {seconds_text(now)} there and back instead of {seconds_text(before)}, "
-        f"{percent_text(abs(gain))} {more} samples/s in all.{doubt}{layer}"
+        f"{percent_text(abs(gain))} {more} samples/s in all.{doubt}{layer}{kept}"
     )

@@ -73,6 +73,16 @@ class CutMessages:
                 if is_there and tensor.has_gradient and codec(name).codes(flow, numbers):
                     yield numbers
 
+    def kept_per_sample(self, stage: int) -> int:
+        """Bytes that codecs let a stage keep of each training sample, of both cuts beside it."""
+        keeping = (
+            cut
+            for cut in range(max(0, stage - 1), min(stage + 1, len(self.codecs)))
+            if self.codecs[cut] and codec(self.codecs[cut]).keeps_samples
+        )
+        kept = (n.bytes for cut in keeping for n in self._coded(cut, Flow.ACTIVATION))
+        return sum(kept) // self.ordered.microbatch
+
     def sending(self, cut: int, flow: Flow) -> float:
         """Profiled seconds in which the sender codes and posts a message; 0 where none crosses."""
         if not self._is(cut, flow):
@@ -109,4 +119,5 @@ def numbers_of(tensor: Crossing, microbatch: int) -> Numbers:
     """What a codec sees of a tensor. Where nobody told its rows, they are the samples."""
     count = round(tensor.bytes / tensor.number_bytes)
     rows = microbatch if tensor.rows is None else tensor.rows
-    return Numbers(count, tensor.number_bytes, rows if rows == 0 or count % rows == 0 else 1)
+    rows = rows if rows == 0 or count % rows == 0 else 1
+    return Numbers(count, tensor.number_bytes, rows, rows == microbatch)

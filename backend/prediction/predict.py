@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
-from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
@@ -12,6 +11,7 @@ from backend.pipeline.sound_order import check_order
 from backend.pipeline.timeline import Timeline
 from backend.planning.channels.checks import check_split_layers
 from backend.planning.memory import replica_parts
+from backend.planning.message_codecs import check_message_codecs
 from backend.planning.plan import Plan
 from backend.planning.room import check_memory
 from backend.planning.thresholds import check_thresholds
@@ -126,7 +126,7 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
         raise InvalidInput(
             f"the plan covers {covered} layers, the profile has {len(profile.layers)}"
         )
-    check_codecs(plan.codecs, len(plan.partition.stages) - 1)
+    check_message_codecs(plan)
     check_thresholds(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
     ordered = profile.in_order(plan.partition.order)
     check_split_layers(plan, [layer.name for layer in ordered.layers])

@@ -34,7 +34,7 @@ from tests.benchmarks.bench_local_losses import percents, values
 from tests.benchmarks.evidence import evidence
 from tests.benchmarks.real_ranks import ROOT, Told, profiled, told
 
-CODECS = ("", "bf16", "int8", "top10", "top3")
+CODECS = ("", "bf16", "int8", "top10", "top3", "aq4", "aq2")
 SUMS = ("", "dct:keep=0.005,every=64", "dct:keep=0.005,every=1", "dct:keep=0.001,every=1")
 SITES = ("gaia:threshold=0.01", "gaia:threshold=0.05", "gaia:threshold=0.2")
 SITES += ("diloco:every=20", "diloco:every=100")

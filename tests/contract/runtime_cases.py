@@ -366,8 +366,14 @@ def _further() -> Iterator[Case]:
     yield Case("residual", "pipedream", "adam", (1, 1), **gaia)
     for codec in CODECS:
         yield Case("noisy", "1f1b-flush", "momentum", (1, 1), codec=codec, last="keep")
-        yield Case("chain", "pipedream", "adam", (1, 2, 1), codec=codec)
+        middle = 1 if CODECS[codec].keeps_samples else 2
+        yield Case("chain", "pipedream", "adam", (1, middle, 1), codec=codec)
         yield Case("chain", "zb-h1", "adamw", (1, 1), codec=codec)
+    yield Case("residual", "1f1b-flush", "adam", (1, 1, 1), codec="aq2", last="keep")
+    yield Case("chain", "gpipe", "sgd", (1, 1), recompute=True, codec="aq4")
+    yield Case("chain", "interleaved", "momentum", (1, 1), 2, codec="aq4")
+    yield Case("chain", "zb-v", "adam", (1, 1), 2, batch=6, codec="aq4")
+    yield Case("residual", "2bw", "adam", (1, 1, 1), batch=6, codec="aq4", run_ahead=1)
     for codec in ("int8", "top10"):
         yield Case("residual", "pipedream", "momentum", (1, 1, 1), codec=codec)
         yield Case("residual", "1f1b-flush", "adam", (1, 2, 1), codec=codec, last="keep")

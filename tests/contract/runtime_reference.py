@@ -12,6 +12,7 @@ that runs ahead by a, and m make a batch:
     2bw             max(0, floor(k / m) - 1)                       2BW, section 3.1
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +22,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from backend.pipeline.codecs.catalog import CODECS
 from tests.contract.runtime_cases import EPOCHS, MICROBATCH, SEED, STASHING, Case
-from tests.contract.runtime_coding import Coded, residual
+from tests.contract.runtime_coding import Changed, Coded, residual
 from tests.contract.runtime_exchanges import Between
 from tests.contract.runtime_optimizers import averaged_model, optimizer_of, rate_factor
 from tests.contract.runtime_rounding import ROUNDS, kept, norm, round_state, summed
@@ -95,6 +97,8 @@ class _Pipeline:
         self.optimizers = [optimizer_of(case, p) for p in self.parameters]
         self.averages = [averaged_model(case, p) for p in self.parameters]
         self.updates = [0] * case.num_stages
+        self.kept: defaultdict[tuple[int, int], dict[int, Tensor]] = defaultdict(dict)
+        self.samples: list[int] = []
         for stage in range(case.num_stages):
             self._round(stage)
 
@@ -175,6 +179,7 @@ class _Pipeline:
 
     def _gradients(self, epoch: Epoch, microbatch: int, turn: int) -> tuple[float, float, Weights]:
         """The share of a full microbatch, the loss, the gradients of that share of it."""
+        self.samples = epoch.groups[microbatch][0].tolist()
         stages = range(self.case.num_stages)
         weights: Weights = {}
         for stage in stages:
@@ -213,7 +218,12 @@ class _Pipeline:
         cut = self.case.bounds.index(layer) - 1 if layer in self.case.bounds[1:-1] else None
         if not self.case.codec or cut is None or not self.crosses(cut):
             return alive
-        return tuple(Coded.apply(each, self.case.codec) for each in alive)
+        if not CODECS[self.case.codec].keeps_samples:
+            return tuple(Coded.apply(each, self.case.codec) for each in alive)
+        return tuple(
+            Changed.apply(each, self.case.codec, self.kept[cut, place], self.samples)
+            for place, each in enumerate(alive)
+        )
 
     def crosses(self, cut: int) -> bool:
         """Whether messages over the cut behind a stage go to another rank: those of a V's turn do

@@ -89,6 +89,10 @@ OFF = {
     ("int8", Flow.GRADIENT): 1 / 254,
     ("int4", Flow.ACTIVATION): 1 / 14,
     ("int4", Flow.GRADIENT): 1 / 254,
+    ("aq4", Flow.ACTIVATION): 1 / 14,
+    ("aq4", Flow.GRADIENT): 1 / 254,
+    ("aq2", Flow.ACTIVATION): 1 / 2,
+    ("aq2", Flow.GRADIENT): 1 / 14,
     ("fp8", Flow.ACTIVATION): 16 / 448,
     ("fp8", Flow.GRADIENT): 4096 / 57344,
 }

@@ -1,6 +1,5 @@
 """Contract: after k updates by real processes, every weight is what the versions say."""
 
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -27,6 +26,7 @@ from tests.contract.runtime_cases import (
     EPOCHS,
     FACTORS,
     HERE,
+    MICROBATCH,
     SEED,
     SHAPES,
     USUAL,
@@ -36,10 +36,13 @@ from tests.contract.runtime_cases import (
 )
 from tests.contract.runtime_matrix import covering
 from tests.contract.runtime_reference import reference
+from workers.data.cutting import Cutting
+from workers.data.split import TensorSplit
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.layering import layered
 from workers.profiler.described import graph_of
 from workers.runtime.messages.codecs.catalog import ROUND_TRIPS
+from workers.runtime.samples.epoch import Epoch
 
 pytestmark = pytest.mark.timeout(1800)  # the first test waits for all cases
 
@@ -196,22 +199,42 @@ def test_a_reference_that_codes_nothing_is_told_apart(case: Case, trained) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
 def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case, told) -> None:
-    """To the byte, of microbatches of every size."""
-    plan, cuts = case.spec().plan, range(case.num_stages - 1)
-    partition, codecs = plan.partition, plan.codecs
-    messages = [
-        message
-        for cut in cuts
-        for message in (Message(Flow.ACTIVATION, cut, 0), Message(Flow.GRADIENT, cut + 1, 0))
-    ]
+    """To the byte, of microbatches of every size. Codecs that keep samples send those that come for
+    the first time plain."""
+    counted, cutting = {SENT: [], SENT_PLAIN: []}, Cutting(MICROBATCH, case.unit, case.is_kept)
+    train, _ = case.definition().data()
+    passed: set[int] = set()
+    for number in range(EPOCHS):
+        groups = Epoch.shuffled(TensorSplit(*train), cutting, SEED, number).groups
+        every = [set(group.tolist()) for group, _ in groups]
+        assert [len(samples) for samples in every] == case.sizes
+        crossed = [_crossing(case, len(samples), len(samples - passed)) for samples in every]
+        passed = passed.union(*every)
+        for name, sizes in zip(counted, zip(*crossed, strict=True), strict=True):
+            counted[name].append(sum(sizes))
+    for name, expected in counted.items():
+        assert losses_by_case(told[1], name)[case.name] == expected
+    assert 0 < counted[SENT][-1] < counted[SENT_PLAIN][-1]
+
+
+def _crossing(case: Case, size: int, new: int) -> tuple[int, int]:
+    """Bytes of a microbatch over all cuts, coded and plain."""
+    plan, profile = case.spec().plan, profile_of(case.model, size)
+    cut_messages = CutMessages(profile, plan.partition, plan.codecs)
     coded = plain = 0
-    for size, times in Counter(case.sizes).items():
-        cut_messages = CutMessages(profile_of(case.model, size), partition, codecs)
-        coded += times * sum(map(cut_messages.bytes, messages))
-        plain += times * sum(map(cut_messages.plain_bytes, messages))
-    for name, expected in ((SENT, coded), (SENT_PLAIN, plain)):
-        assert losses_by_case(told[1], name)[case.name] == [expected] * EPOCHS
-    assert 0 < coded < plain
+    for cut in filter(plan.partition.crosses, range(case.num_stages - 1)):
+        for message in (Message(Flow.ACTIVATION, cut, 0), Message(Flow.GRADIENT, cut + 1, 0)):
+            coded += cut_messages.bytes(message)
+            plain += cut_messages.plain_bytes(message)
+        if CODECS[case.codec].keeps_samples and new:
+            coded -= cut_messages.bytes(Message(Flow.ACTIVATION, cut, 0))
+            layer, bits = plan.partition.stages[cut].stop - 1, int(case.codec.removeprefix("aq"))
+            for tensor in profile.graph.tensors:
+                if tensor.producer <= layer < max(tensor.readers):
+                    numbers = tensor.bytes // 8 // size * (size - new)
+                    coded += tensor.bytes // size * new + 4 * -(-numbers // 256)
+                    coded += -(-numbers * bits // 8)
+    return coded, plain
 
 
 @pytest.mark.slow

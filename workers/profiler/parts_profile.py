@@ -19,9 +19,10 @@ from workers.profiler.by_parts import PartTimes, measured_by_parts
 from workers.profiler.described import Sketch, graph_of, sketched
 from workers.profiler.layer_costs import layer_costs
 from workers.profiler.measure import bench_of, repeated
-from workers.profiler.room import free, needed
+from workers.profiler.room import needed
 from workers.profiler.sizes import StepPeak, step_peak
 from workers.runtime.compute.stage import autocast
+from workers.runtime.process import free
 from workers.runtime.reports.reporter import Reporter
 
 NOTE = (

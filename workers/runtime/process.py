@@ -1,4 +1,5 @@
-"""How a process of a run begins: one thread, an end when its parent ends, a stack on demand."""
+"""How a process of a run begins: one thread, an end when its parent ends, a stack on demand; and
+the device and memory that it has."""
 
 import ctypes
 import faulthandler
@@ -6,8 +7,14 @@ import os
 import signal
 import sys
 
+import psutil
 import torch
 
+if sys.platform != "win32":
+    import resource
+
+USABLE = 0.9
+"""Of the free memory: the rest is for workspaces, and for what grows beside."""
 _PR_SET_PDEATHSIG = 1
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _NEVER = 2**31 - 1
@@ -60,6 +67,18 @@ def device(local_rank: int = 0) -> torch.device:
         torch.cuda.set_device(chosen)
         return chosen
     return torch.device("cpu")
+
+
+def free(device: torch.device) -> int:
+    """Bytes that this process may still take on the device."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] * USABLE)
+    room = psutil.virtual_memory().available
+    if sys.platform.startswith("linux"):
+        most, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if most != resource.RLIM_INFINITY:
+            room = min(room, most - psutil.Process().memory_info().data)
+    return int(max(0, room) * USABLE)
 
 
 def device_name(chosen: torch.device) -> str:

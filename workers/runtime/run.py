@@ -25,6 +25,7 @@ from workers.runtime.compute.variants import bundle_specs, one_way_stages
 from workers.runtime.execution.epoch_report import EpochReport
 from workers.runtime.execution.evaluation import Evaluation
 from workers.runtime.execution.executor import execute
+from workers.runtime.execution.kept_samples import kept_samples
 from workers.runtime.execution.losses import Losses
 from workers.runtime.execution.program import RankProgram, evaluation_program, training_program
 from workers.runtime.execution.stopping import Stopping
@@ -100,11 +101,13 @@ class _TrainingRun:
         self.done, self.first = job.epoch, 0
         self.ended: tuple[int, int] | None = None
         self.report = EpochReport(self.rank, spec.plan)
+        forms = self.cutting.forms(self.data.train)
+        kept = kept_samples(self.rank, spec.plan, self.data.num_train, forms)
         if job.checkpoint:
             checkpoint = Path(job.checkpoint)
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
         if self.is_reporter:
-            self._tell((*self.data.notes, *layers.base.notes))
+            self._tell((*self.data.notes, *layers.base.notes, *filter(None, [kept])))
 
     def _check_exchanges(self, epoch: RankProgram) -> None:
         """Raises `InvalidInput` where sites would not exchange once: the model that they have

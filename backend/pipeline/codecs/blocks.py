@@ -25,11 +25,13 @@ def scale_bytes(count: int) -> int:
     return SCALE * -(-count // BLOCK)
 
 
-def _eight(numbers: Numbers) -> int:
+def eight_bits(numbers: Numbers) -> int:
+    """Bytes of a tensor in a byte a number."""
     return scale_bytes(numbers.count) + packed_bytes(numbers.count, 8)
 
 
-def _four(numbers: Numbers) -> int:
+def four_bits(numbers: Numbers) -> int:
+    """Bytes of a tensor in half a byte a number."""
     return scale_bytes(numbers.count) + packed_bytes(numbers.count, 4)
 
 
@@ -38,16 +40,16 @@ INT8 = Codec(
     "int8 in blocks",
     f"Each number in 255 steps of the largest of its block of {BLOCK}: about a quarter of the "
     "bytes of float32.",
-    _eight,
-    _eight,
+    eight_bits,
+    eight_bits,
 )
 FP8 = Codec(
     "fp8",
     "float8 in blocks",
     "Each number with one digit, however small beside the largest of its block: about a quarter of "
     "the bytes of float32. Activations are off by 3 %, gradients by 5 %.",
-    _eight,
-    _eight,
+    eight_bits,
+    eight_bits,
     is_close=False,
 )
 INT4 = Codec(
@@ -55,7 +57,7 @@ INT4 = Codec(
     "int4, int8 back",
     f"Activations in 15 steps of the largest of their block of {BLOCK}, about an eighth of the "
     "bytes of float32 and off by 13 %; gradients as int8.",
-    _four,
-    _eight,
+    four_bits,
+    eight_bits,
     is_close=False,
 )

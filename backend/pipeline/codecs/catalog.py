@@ -4,11 +4,12 @@ in `workers.runtime.messages.codecs`."""
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.blocks import FP8, INT4, INT8
 from backend.pipeline.codecs.codec import Codec
+from backend.pipeline.codecs.differences import AQ2, AQ4
 from backend.pipeline.codecs.half import BF16, FP16
 from backend.pipeline.codecs.top import TOP
 
 CODECS: dict[str, Codec] = {
-    member.name: member for member in (BF16, FP16, INT8, FP8, INT4, *TOP.values())
+    member.name: member for member in (BF16, FP16, INT8, FP8, INT4, *TOP.values(), AQ4, AQ2)
 }
 PLAIN = "none"
 """How a person says that a cut has no codec; plans say it with an empty name."""

@@ -4,7 +4,7 @@ How it is coded is not known here: `workers.runtime.messages.codecs` has the sam
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.pipeline.actions import Flow
 
@@ -12,15 +12,26 @@ from backend.pipeline.actions import Flow
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """A tensor of a message: `count` numbers of `width` bytes each, in `rows` of as many: along its
-    first dimension, which is that of samples. 0 rows: it is a weight and has no samples."""
+    first dimension, which is that of samples. 0 rows: it is a weight and has no samples.
+
+    is_by_sample  whether each row is one sample of the microbatch, whose number is known
+    new           rows of samples that pass the cut for the first time; of later epochs none
+    """
 
     count: int
     width: int
     rows: int = 1
+    is_by_sample: bool = True
+    new: int = 0
 
     @property
     def bytes(self) -> int:
         return self.count * self.width
+
+    @property
+    def per_row(self) -> int:
+        """Numbers of a row; there is one at least."""
+        return self.count // self.rows
 
 
 ByteRule = Callable[[Numbers], int]
@@ -42,6 +53,8 @@ class Codec:
              as well
     is_layer whether it belongs to the model, as a layer would: trained and evaluated with it, the
              model gives other answers without it
+    keeps_samples  whether both ends keep of every training sample what was read last, so that a
+             sample must meet the same two ranks in every epoch; held-out samples go plain
     """
 
     name: str
@@ -51,14 +64,15 @@ class Codec:
     gradient: ByteRule
     is_close: bool = True
     is_layer: bool = False
+    keeps_samples: bool = False
 
     def codes(self, flow: Flow, numbers: Numbers) -> bool:
-        """Whether a tensor that has a gradient is coded on its way."""
-        return self._rule(flow)(numbers) < numbers.bytes
+        """Whether a tensor that has a gradient is coded on its way, once its samples are known."""
+        return self._rule(flow)(replace(numbers, new=0)) < numbers.bytes
 
     def sent_bytes(self, flow: Flow, numbers: Numbers) -> int:
         """Bytes of such a tensor on the wire."""
-        return min(self._rule(flow)(numbers), numbers.bytes)
+        return self._rule(flow)(numbers) if self.codes(flow, numbers) else numbers.bytes
 
     def _rule(self, flow: Flow) -> ByteRule:
         return self.activation if flow is Flow.ACTIVATION else self.gradient

@@ -15,12 +15,12 @@ SHORT = 1 << 16
 
 def kept_per_row(numbers: Numbers, percent: int) -> int:
     """How many of a row are sent: one at least."""
-    return max(1, numbers.count // numbers.rows * percent // 100)
+    return max(1, numbers.per_row * percent // 100)
 
 
 def place_bytes(numbers: Numbers) -> int:
     """Of a place in a row."""
-    return 2 if numbers.count // numbers.rows <= SHORT else 4
+    return 2 if numbers.per_row <= SHORT else 4
 
 
 def map_bytes(numbers: Numbers) -> int:

@@ -3,11 +3,11 @@
 from math import lcm
 
 from backend.errors import InvalidInput
-from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.schedules.custom import WITHOUT_RULE
 from backend.pipeline.sound_order import check_order
 from backend.planning.channels.checks import check_splits
+from backend.planning.message_codecs import WITHOUT, check_message_codecs, sample_keeper
 from backend.planning.optimizers import optimizer_named
 from backend.planning.thresholds import check_thresholds
 from backend.profiles.state_precision import HALF, state_precision_named
@@ -33,7 +33,8 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_sharding(spec)
     if spec.plan.sites is not None:
         spec.plan.sites.check()
-    check_codecs(spec.plan.codecs, len(spec.plan.partition.stages) - 1)
+    check_message_codecs(spec.plan)
+    _check_samples(spec)
     _check_codec_of_sums(spec)
     _check_splits(spec)
     _check_local_head(spec)
@@ -102,6 +103,22 @@ def _check_local_head(spec: TrainSpec) -> None:
             f"{spec.local_head!r} is asked for",
             f"Leave it out, or plan with {local}.",
         )
+
+
+def _check_samples(spec: TrainSpec) -> None:
+    """Samples that a codec keeps must come again as they were."""
+    data, name = spec.data, sample_keeper(spec.plan)
+    drawn = {
+        "pictures are augmented anew": (data.pictures.augments, "Leave the augmentation out"),
+        "other tokens are hidden": (data.text.task == "masked", "Train on the next token"),
+    }
+    for what, (holds, advice) in drawn.items():
+        if name and holds:
+            raise InvalidInput(
+                f"codec {name!r} sends what has changed in a sample since the epoch before, and in "
+                f"every epoch {what}",
+                f"{advice}, or {WITHOUT}",
+            )
 
 
 def _check_codec_of_sums(spec: TrainSpec) -> None:

@@ -75,6 +75,7 @@ FLUSHING = {
         sites=Sites("diloco", every=3, devices=2),
     ),
     "gaia": Plan("t", stages(0, 8), "1f1b-flush", 4, batch=2, num_pipelines=2, sites=Sites("gaia")),
+    "samples": Plan("t", stages(0, 4, 8), "1f1b-flush", 4, batch=4, codecs=("aq4",)),
     "sharded": Plan(
         "t",
         stages(0, 4, 8, replicas=(2, 1)).sharing(((1, 3), ())),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Level
+from backend.errors import InvalidInput
 from backend.pipeline.actions import Flow, Message
 from backend.pipeline.codecs.catalog import CODECS
 from backend.pipeline.codecs.codec import Numbers
@@ -18,6 +19,7 @@ from backend.prediction.predict import predict, predicted_durations
 from backend.prediction.question import Question
 from backend.profiles.coding_speed import CodingSpeed
 from backend.profiles.crossing import Crossing
+from backend.units import bytes_text
 from tests.app.seed import a_profile
 
 PLAIN = a_profile()
@@ -27,9 +29,8 @@ SPEEDS = (
     CodingSpeed("int8", 1e-6, 8e-10, 1e-6, 4e-10),
 )
 PROFILE = replace(PLAIN, coding_speeds=SPEEDS)
-PLAN = Plan(
-    "t", Partition((Stage(0, 5, (0,)), Stage(5, 12, (1,)), Stage(12, 16, (2,)))), "2bw", 16, 4
-)
+STAGES = (Stage(0, 5, (0,)), Stage(5, 12, (1,)), Stage(12, 16, (2,)))
+PLAN = Plan("t", Partition(STAGES), "2bw", 16, 4)
 
 
 def a_question(bandwidth: float, codec: str = "auto", **more: object) -> Question:
@@ -84,9 +85,33 @@ def test_a_profile_of_before_a_codec_predicts_its_bytes_and_says_what_it_does_no
     assert "Messages are coded as int4, int8 back" in reason
     assert "Profile the model again" in reason
     assert "layer" not in reason
+    assert "keeps" not in reason
     top = codec_reason(question, replace(PLAN, codecs=("top5", "")))
     assert "Messages are coded as largest 5 % of each sample" in top
     assert "evaluate the model with it" in top
+
+
+def test_codecs_that_keep_samples_say_how_much_and_are_for_one_replica_of_a_stage() -> None:
+    """The middle stage keeps the samples of both cuts."""
+    question = a_question(SLOW, "aq4,aq2")
+    plan = replace(PLAN, codecs=("aq4", "aq2"))
+    sizes = [PROFILE.layers[stage.stop - 1].activation_bytes // 16 for stage in STAGES[:2]]
+    messages = CutMessages(PROFILE, PLAN.partition, plan.codecs)
+    kept = [messages.kept_per_sample(stage) for stage in range(3)]
+    assert kept == [sizes[0], sum(sizes), sizes[1]]
+    reason = codec_reason(question, plan)
+    assert "The first epoch goes plain" in reason
+    assert f"{bytes_text(sum(sizes))} of each training sample" in reason
+    assert question.predict(plan).sent_bytes < question.predict(PLAN).sent_bytes / 4
+    two = Partition((Stage(0, 5, (0, 1)), Stage(5, 16, (2,))))
+    for refused in (
+        Plan("t", two, "2bw", 16, 4, codecs=("aq4",)),
+        Plan("t", PLAN.partition, "afp", 16, 4, num_pipelines=2, codecs=("aq2", "")),
+    ):
+        with pytest.raises(InvalidInput, match="in the next epoch a sample comes to another"):
+            question.predict(refused)
+    answers = rank(a_question(SLOW, "aq4", planner="straight"))
+    assert answers[0].prediction.plan.codecs == ("aq4",) * 2
 
 
 def test_gradients_have_seconds_of_their_own_where_a_profile_tells_them() -> None:
@@ -100,9 +125,9 @@ def test_gradients_have_seconds_of_their_own_where_a_profile_tells_them() -> Non
 
 def test_rows_are_the_samples_where_a_profile_does_not_tell_them() -> None:
     assert numbers_of(Crossing(0, (1,), 400), 5) == Numbers(100, 4, 5)
-    assert numbers_of(Crossing(0, (1,), 400, rows=20), 5) == Numbers(100, 4, 20)
-    assert numbers_of(Crossing(0, (1,), 400), 7) == Numbers(100, 4, 1)
-    assert numbers_of(Crossing(0, (1,), 400, rows=0), 5) == Numbers(100, 4, 0)
+    assert numbers_of(Crossing(0, (1,), 400, rows=20), 5) == Numbers(100, 4, 20, False)
+    assert numbers_of(Crossing(0, (1,), 400), 7) == Numbers(100, 4, 1, False)
+    assert numbers_of(Crossing(0, (1,), 400, rows=0), 5) == Numbers(100, 4, 0, False)
 
 
 @pytest.mark.parametrize("planner", ["straight", "best"])

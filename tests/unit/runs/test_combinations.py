@@ -9,10 +9,13 @@ from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
-from backend.runs.request.spec import TrainSpec
+from backend.runs.request.sample_specs import PictureSpec
+from backend.runs.request.spec import DataSpec, TrainSpec
+from backend.runs.request.text_spec import TextSpec
 
 TWO = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
 REPLICATED = Partition((Stage(0, 1, (0, 1)), Stage(1, 2, (2,))))
+FLIPPED, CENTRED = PictureSpec(flip=True), PictureSpec(mean=(0.5,), deviation=(0.2,))
 CHUNKS = Partition((*TWO.stages, Stage(2, 3, (0,)), Stage(3, 4, (1,))), chunks=2)
 
 
@@ -43,6 +46,9 @@ def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> T
         replace(spec("gpipe"), precision="float16", state_precision="float32-state16"),
         spec("local", REPLICATED, shard_state=True, recompute=True),
         replace(spec("local"), local_head="similarity"),
+        replace(spec("pipedream", codecs=("aq4",)), data=DataSpec(pictures=CENTRED)),
+        replace(spec("gpipe", codecs=("int4",)), data=DataSpec(pictures=FLIPPED)),
+        spec("interleaved", CHUNKS, codecs=("aq2", "aq4", "")),
     ],
     ids=lambda each: each.plan.schedule,
 )
@@ -53,6 +59,16 @@ def test_what_runs(allowed: TrainSpec) -> None:
 @pytest.mark.parametrize(
     ("refused", "reason"),
     [
+        (spec("pipedream", REPLICATED, codecs=("aq4",)), r"another replica .*partition 2-1"),
+        (spec("afp", num_pipelines=2, codecs=("aq4",)), "another of 2 pipelines"),
+        (
+            replace(spec("gpipe", codecs=("aq2",)), data=DataSpec(pictures=FLIPPED)),
+            "pictures are augmented anew",
+        ),
+        (
+            replace(spec("gpipe", codecs=("aq2",)), data=DataSpec(text=TextSpec(task="masked"))),
+            "other tokens are hidden",
+        ),
         (spec("forward-only"), "no schedule 'forward-only' that trains"),
         (spec("pipedream", optimizer=OptimizerSpec(clip_norm=1.0)), "never flushes"),
         (spec("2bw", optimizer=OptimizerSpec(clip_norm=1.0)), "never flushes"),

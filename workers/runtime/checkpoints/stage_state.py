@@ -3,6 +3,7 @@
 Of sharded state each replica writes what it keeps: a slice of a tensor is under "kind@first/name",
 where `first` is the place of its first number in the flattened tensor. Of a layer that is split by
 channels each writes its slice, under "kind@first.dim/name": from channel `first` on, along `dim`.
+What a codec keeps of the samples that cross the cut behind a layer is under "passed/layer/...".
 """
 
 from collections import defaultdict
@@ -29,7 +30,7 @@ from workers.runtime.state.loss_scale import LossScale
 from workers.runtime.state.moving_average import AVERAGE
 from workers.runtime.state.shard import Slice
 
-WEIGHT, BUFFER, SCALE = "weight", "buffer", "scale"
+WEIGHT, BUFFER, SCALE, PASSED = "weight", "buffer", "scale", "passed"
 OPTIMIZER_STATE = ("velocity", "mean", "square", "row", "column", AVERAGE)
 """The kinds of `Weights.optimizer_state`."""
 
@@ -62,6 +63,8 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
     }
     for name, channels in (split or {}).items():
         found[_sliced_key(WEIGHT, (channels.first, channels.dim), name)] = weights.newest[name]
+    for name, each in rank.messages.kept(stage).items():
+        found[f"{PASSED}/{_behind(rank, stage)}/{name}"] = each
     for kind, named in sums.state.items() if sums else ():
         found |= {f"{_of_replica(kind, rank, stage)}/{name}": each for name, each in named.items()}
     if leads:
@@ -79,6 +82,11 @@ def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
             for name, tensor in named.items()
         }
     return {key: tensor.detach().to("cpu", copy=True).contiguous() for key, tensor in found.items()}
+
+
+def _behind(rank: Rank, stage: int) -> str:
+    """The last layer of a stage."""
+    return rank.stages.layered.layers[rank.stages.bounds[stage][1] - 1].name
 
 
 def _sums_of(rank: Rank, stage: int) -> ThresholdSums | None:
@@ -122,7 +130,19 @@ def resume(
             _fill_scale(rank.state.loss_scale, kept)
         for stage in rank.stages.modules:
             _fill(rank, stage, kept, updates)
+            _fill_passed(rank, stage, kept)
     return first
+
+
+def _fill_passed(rank: Rank, stage: int, kept: "_Kept") -> None:
+    """What was kept of the samples that crossed the cuts of a stage, at both ends what the sender
+    wrote. Behind another layer than before there is nothing, and samples go plain once more."""
+    for cut in range(max(0, stage - 1), stage + 1):
+        behind = f"{_behind(rank, cut)}/"
+        names = (name for name in kept.names(PASSED) if name.startswith(behind))
+        found = {name.removeprefix(behind): kept.needed(PASSED, name) for name in names}
+        if found:
+            rank.messages.keep(cut, found)
 
 
 def _scale(scale: LossScale | None) -> dict[str, Tensor]:
@@ -206,6 +226,10 @@ class _Kept:
 
     def has(self, kind: str, name: str) -> bool:
         return self._key(kind, name) is not None
+
+    def names(self, kind: str) -> list[str]:
+        """Of all tensors of a kind that are not in slices."""
+        return [key.removeprefix(f"{kind}/") for key in self._files if key.startswith(f"{kind}/")]
 
     def found(self, kind: str, name: str, like: Tensor, least: torch.dtype) -> Tensor:
         """The tensor in the shape of `like`, in the bits of `least` at least; zeros where there is

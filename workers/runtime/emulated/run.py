@@ -158,5 +158,8 @@ class NoSamples:
     def form(self, number: int) -> tuple[int, int | None]:
         return self.microbatch, None
 
+    def samples(self, number: int) -> tuple[int, ...]:
+        return ()
+
     def share(self, number: int) -> float:
         return 1.0

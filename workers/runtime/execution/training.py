@@ -86,7 +86,7 @@ class Training:
         self._log, self._logged = log, Sums()
         rank.stages.train(True)
         rank.state.begin()
-        rank.messages.expect(epoch.form)
+        rank.messages.expect(epoch.form, epoch.samples)
 
     def perform(self, index: int, action: Action) -> None:
         """Do what the table in `backend.pipeline.actions` says."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from torch import Tensor
+
 from backend.pipeline.actions import Action, Flow, Message, Recv, Send
 from backend.pipeline.held import in_flight
 from backend.pipeline.rows import Rows
 from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.stage import Tensors
-from workers.runtime.messages.coding import Coding, SentBytes
+from workers.runtime.messages.coding import Coding, SamplesOf, SentBytes
 from workers.runtime.messages.transport import Expected, Transport
 from workers.runtime.samples.epoch import Form
 
@@ -32,9 +34,11 @@ class MessageQueue:
         self._form: Callable[[int], Form] | None = None
         self._comes_back = True
 
-    def expect(self, form: Callable[[int], Form]) -> None:
-        """Of which form each microbatch of the next segment is."""
+    def expect(self, form: Callable[[int], Form], samples: SamplesOf | None = None) -> None:
+        """Of which form each microbatch of the next segment is, and of which training samples;
+        None: of held-out ones."""
         self._form = form if self._others else None
+        self._coding.expect(samples)
 
     def begin(self, actions: Sequence[Action]) -> None:
         """Announce every receive of a segment, and which activations have their gradient in it."""
@@ -72,6 +76,19 @@ class MessageQueue:
     def sent(self) -> SentBytes:
         """By this rank to other stages, so far."""
         return self._coding.sent
+
+    def kept(self, cut: int) -> dict[str, Tensor]:
+        """What its codec keeps of the samples that crossed a cut; both ends keep the same."""
+        return self._coding.state(cut)
+
+    def keep(self, cut: int, state: Mapping[str, Tensor]) -> None:
+        """Go on from what `kept` gave of one end. Both ends call it."""
+        self._coding.load_state(cut, state)
+
+    def kept_per_sample(self, cut: int, form: Form) -> int:
+        """Bytes that either end of a cut keeps of each sample of microbatches of this form."""
+        specs = self._others.get(form, self._specs)
+        return self._coding.kept_per_sample(cut, specs[cut + 1], form[0])
 
     def end(self) -> None:
         """Wait until all that was sent has arrived."""

@@ -32,6 +32,10 @@ class Source(Protocol):
 
     def form(self, number: int) -> Form: ...
 
+    def samples(self, number: int) -> Sequence[int]:
+        """The numbers of its samples among all; () where they have none."""
+        ...
+
     def share(self, number: int) -> float:
         """Its samples to those of a full microbatch: what its mean loss counts."""
         ...
@@ -95,6 +99,10 @@ class Epoch:
     def form(self, number: int) -> Form:
         numbers, length = self.groups[self.first + number]
         return len(numbers), length
+
+    def samples(self, number: int) -> Sequence[int]:
+        found: list[int] = self.groups[self.first + number][0].tolist()
+        return found
 
     def share(self, number: int) -> float:
         return len(self.groups[self.first + number][0]) / self.microbatch

@@ -57,6 +57,9 @@ class Loading:
     def form(self, number: int) -> Form:
         return self._epoch.form(number)
 
+    def samples(self, number: int) -> Sequence[int]:
+        return self._epoch.samples(number)
+
     def share(self, number: int) -> float:
         return self._epoch.share(number)
 

@@ -39,7 +39,7 @@ class BlockCoder:
     small: SmallNumbers
 
     def encode(self, tensor: Tensor) -> Tensor:
-        blocks = _blocks(tensor.flatten().to(_exact(tensor.dtype)))
+        blocks = _blocks(tensor.flatten().to(exact_dtype(tensor.dtype)))
         low, high = torch.aminmax(blocks, dim=1)
         largest = torch.maximum(-low, high).float().clamp_min_(LEAST)
         numbers = blocks * (self.small.most / largest.to(blocks.dtype)).unsqueeze(1)
@@ -48,7 +48,7 @@ class BlockCoder:
 
     def decode(self, coded: Tensor, spec: TensorSpec) -> Tensor:
         count = torch.Size(spec.shape).numel()
-        size, exact = scale_bytes(count), _exact(spec.dtype)
+        size, exact = scale_bytes(count), exact_dtype(spec.dtype)
         blocks = _blocks(self.small.unpack(coded[size:], count, exact))
         scales = coded[:size].view(torch.float32).to(exact) / self.small.most
         numbers = (blocks * scales.unsqueeze(1)).flatten()[:count]
@@ -67,21 +67,40 @@ class Bytes:
         return packed.view(torch.int8).to(dtype)
 
 
-class HalfBytes:
-    """Whole numbers of half a byte, the earlier one in the upper half: off by s / 14 at most."""
+@dataclass(frozen=True, slots=True)
+class FewBits:
+    """Whole numbers of 4 or 2 bits, the earlier ones in the upper bits: off by half of s over
+    their most, s / 14 or s / 2."""
 
-    most = 7.0
-    zero = 8
-    """What 0 is packed as, so that no half has a sign."""
+    bits: int
+
+    @property
+    def most(self) -> float:
+        return float(self._zero - 1)
+
+    @property
+    def _zero(self) -> int:
+        """What 0 is packed as, so that no number has a sign."""
+        return 1 << (self.bits - 1)
+
+    @property
+    def _shifts(self) -> range:
+        """Of the numbers in a byte."""
+        return range(8 - self.bits, -1, -self.bits)
 
     def pack(self, numbers: Tensor) -> Tensor:
-        whole = numbers.round_().add_(self.zero).to(torch.uint8)
-        pairs = torch.nn.functional.pad(whole, (0, len(whole) % 2)).view(-1, 2)
-        return (pairs[:, 0] << 4) | pairs[:, 1]
+        whole = numbers.round_().add_(self._zero).to(torch.uint8)
+        in_byte = len(self._shifts)
+        each = torch.nn.functional.pad(whole, (0, -len(whole) % in_byte)).view(-1, in_byte)
+        packed = each[:, -1].clone()
+        for place, shift in enumerate(self._shifts[:-1]):
+            packed |= each[:, place] << shift
+        return packed
 
     def unpack(self, packed: Tensor, count: int, dtype: torch.dtype) -> Tensor:
-        pairs = torch.stack((packed >> 4, packed & 15), dim=1)
-        return pairs.flatten()[:count].to(dtype) - self.zero
+        least = (1 << self.bits) - 1
+        each = torch.stack([(packed >> shift) & least for shift in self._shifts], dim=1)
+        return each.flatten()[:count].to(dtype) - self._zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +121,8 @@ class Floats:
         return packed.view(self.dtype).to(dtype)
 
 
-def _exact(dtype: torch.dtype) -> torch.dtype:
-    """In which is reckoned: float32 at least."""
+def exact_dtype(dtype: torch.dtype) -> torch.dtype:
+    """In which tensors of `dtype` are reckoned with: float32 at least."""
     return dtype if dtype.itemsize >= SCALE else torch.float32
 
 

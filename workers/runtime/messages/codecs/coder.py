@@ -37,6 +37,40 @@ class RoundTrip(Protocol):
         ...
 
 
+class Past(Protocol):
+    """What one end of a cut knows of a tensor's samples before they pass again; the other end knows
+    the same."""
+
+    def before(self, spec: TensorSpec, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Which rows of a tensor of this spec belong to samples that have passed (bool, one
+        dimension), and what was read of those last: rows of its numbers, in its dtype."""
+        ...
+
+    def after(self, read: Tensor) -> None:
+        """Remember the rows that are read now."""
+        ...
+
+
+class AllZero:
+    """Every sample has passed, and all that was read of it is 0. Nothing is remembered."""
+
+    def before(self, spec: TensorSpec, device: torch.device) -> tuple[Tensor, Tensor]:
+        numbers = numbers_of(spec)
+        zeros = torch.zeros(numbers.rows, numbers.per_row, dtype=spec.dtype, device=device)
+        return torch.ones(numbers.rows, dtype=torch.bool, device=device), zeros
+
+    def after(self, read: Tensor) -> None: ...
+
+
+ALL_ZERO = AllZero()
+
+
+class Begin(Protocol):
+    """How a codec begins with a tensor of one microbatch, of whose samples so much is known."""
+
+    def __call__(self, past: Past = ALL_ZERO) -> RoundTrip: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Apart:
     """Gradients are coded whatever the activations were."""
