@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from backend.errors import InvalidInput
 from backend.planning.plan import Plan
-from backend.runs.events import SENT, SENT_PLAIN, Event, Metrics, Saved
+from backend.runs.events import HELD_OUT_LOSS, SENT, SENT_PLAIN, Event, Metrics, Saved
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from tests.integration.runtime.test_resume import MODEL, checkpoints, files, losses, model, stages
@@ -28,10 +28,12 @@ Trained = Callable[..., list[Event]]
 def trained(went_on) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
-    def train(plan: Plan, begin: Saved | None = None) -> list[Event]:
+    def train(plan: Plan, begin: Saved | None = None, **more) -> list[Event]:
         data, kept = DataSpec("synthetic", SAMPLES), CheckpointSpec(updates=1, seconds=0)
         rule = OptimizerSpec("adam", 0.01)
-        spec = TrainSpec(1, plan, data=data, optimizer=rule, epochs=EPOCHS, checkpoints=kept)
+        spec = TrainSpec(
+            1, plan, data=data, optimizer=rule, epochs=EPOCHS, checkpoints=kept, **more
+        )
         return went_on(MODEL, spec, begin)
 
     return train
@@ -60,6 +62,18 @@ def test_a_training_goes_on_bit_for_bit_within_an_epoch(trained: Trained, tmp_pa
     found = model(tmp_path)
     assert all(torch.equal(found[name], end[name]) for name in end)
     assert values(rest, SENT)[-1] == values(whole, SENT)[-1]
+
+
+@pytest.mark.slow
+def test_evaluations_within_an_epoch_leave_what_is_kept_alone(
+    trained: Trained, tmp_path: Path
+) -> None:
+    whole = trained(PLAN)
+    end = model(tmp_path)
+    often = trained(PLAN, evaluate=2)
+    assert values(often, SENT) == values(whole, SENT)
+    assert len(values(often, HELD_OUT_LOSS)) == 3 * len(values(whole, HELD_OUT_LOSS)) > 0
+    assert all(torch.equal(model(tmp_path)[name], end[name]) for name in end)
 
 
 @pytest.mark.slow

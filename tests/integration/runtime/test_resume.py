@@ -89,6 +89,7 @@ EXACT = FLUSHING | {"local": Plan("t", stages(0, 4, 8), "local", 4, batch=4)}
 STASHING = {
     "pipedream": Plan("t", stages(0, 4, 8), "pipedream", 4),
     "2bw": Plan("t", stages(0, 4, 8), "2bw", 4, batch=2),
+    "samples": Plan("t", stages(0, 3, 5, 8), "pipedream", 4, codecs=("aq4", "aq2")),
 }
 
 
