@@ -141,9 +141,10 @@ def synthesise_program(
     as_json: Json = False,
 ) -> None:
     """Find an order of actions for a plan's own seconds, messages and memory, and print what it
-    gains over the fastest schedule of the catalog that holds no more microbatches on any stage.
+    gains over the fastest schedule of the catalog that holds no more forwards on any device.
 
-    The plan is one straight pipeline under a schedule with a flush.
+    The plan is one pipeline under a schedule with a flush, straight or with two stages on each
+    device as a V.
 
     Examples:
 
@@ -166,8 +167,8 @@ def synthesise_program(
         ("order", f"{formats.seconds(one.seconds)} a batch ({one.name})"),
         ("fastest of the catalog", f"{formats.seconds(other.seconds)} a batch ({other.name})"),
         ("as fast", formats.times(found.gain)),
-        ("less waiting per stage", ", ".join(idle)),
-        ("microbatches held per stage", ", ".join(held)),
+        ("less waiting per device", ", ".join(idle)),
+        ("forwards held per device", ", ".join(held)),
     ]
     print_table("", ["", ""], told)
 

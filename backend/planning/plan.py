@@ -265,8 +265,9 @@ class Plan:
     def under(self, schedule: str, batch: int) -> "Plan":
         """The same under another schedule: with `batch` microbatches per update where that has
         batches, as far ahead where it runs ahead, and with the shares where it takes them."""
-        rule = schedule_named(schedule)
-        partition = self.partition.placed(rule.placement_of(self.partition.chunks))
+        rule, partition = schedule_named(schedule), self.partition
+        if rule.placement:
+            partition = partition.placed(rule.placement_of(partition.chunks))
         return replace(
             self,
             partition=partition if rule.takes_shares else partition.sharing(()),

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.exchange.forms import read_any
 from backend.pipeline.kept_order import kept
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.custom import CUSTOM
+from backend.pipeline.schedules.zb_v import ZB_V
 from backend.pipeline.verify import check
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.prediction import Prediction
 from backend.prediction.programs import check_size, plan_of
 from backend.prediction.question import Question
-from backend.prediction.synthesised import is_straight, synthesised
+from backend.prediction.synthesised import families, is_straight, synthesised
 from backend.profiles.profile import Profile
 
 
@@ -42,9 +44,10 @@ def brought(data: bytes, profile: Profile, cluster: Cluster) -> Plan:
     return found
 
 
-def with_order(question: Question, plan: Plan) -> Plan:
+def with_order(question: Question, plan: Plan, folds: bool = False) -> Plan:
     """`plan` with an order found for its seconds on the question's cluster, where its schedule
-    wants one; else as it is.
+    wants one; else as it is. Where it `folds`, also the same devices with two stages each, which
+    lie as a V, are tried.
 
     Of what the search finds, and of the members of the catalog at the memory of the schedule that
     the plan is made by, the fastest in its steady state. Raises `InvalidInput` where the plan is no
@@ -53,22 +56,25 @@ def with_order(question: Question, plan: Plan) -> Plan:
     rule = schedule(plan.schedule)
     if not rule.planned_as or plan.kept_order:
         return plan
-    known = replace(plan, planner="")
+    known = replace(plan, planner=""), folds
     if known not in question.ordered:
-        question.ordered[known] = _found(question, known, rule.planned_as)
+        question.ordered[known] = _found(question, *known, rule.planned_as)
     return replace(question.ordered[known], planner=plan.planner)
 
 
-def _found(question: Question, plan: Plan, rule: str) -> Plan:
-    as_rule = plan.under(rule, plan.batch)
-    found = synthesised(question.profile_of(plan), question.cluster, as_rule)
+def _found(question: Question, plan: Plan, folds: bool, rule: str) -> Plan:
+    is_v = plan.partition.placement is Placement.V
+    as_rule = plan.under(ZB_V.name if is_v else rule, plan.batch)
+    asked = question.profile_of(plan), question.cluster, as_rule
     fitting: list[Prediction] = []
     fault: PlanDoesNotFit | None = None
-    for order in dict.fromkeys(kept(one.program.ranks) for one in (found.found, *found.known)):
-        try:
-            fitting.append(question.predict(replace(plan, kept_order=order)))
-        except PlanDoesNotFit as error:
-            fault = fault or error
+    for found in families(*asked) if folds else (synthesised(*asked),):
+        stages = replace(plan, partition=found.partition)
+        for order in dict.fromkeys(kept(one.program.ranks) for one in (found.found, *found.known)):
+            try:
+                fitting.append(question.predict(replace(stages, kept_order=order)))
+            except PlanDoesNotFit as error:
+                fault = fault or error
     if not fitting and fault:
         raise fault
     return min(fitting, key=lambda each: each.seconds_per_minibatch).plan

@@ -240,8 +240,8 @@ class Question:
         return {}
 
     @cached_property
-    def ordered(self) -> dict[Plan, Plan]:
-        """Plans with the order that was found for them: several planners name the same one."""
+    def ordered(self) -> dict[tuple[Plan, bool], Plan]:
+        """Plans, and whether a V was tried too, with the order that was found for them."""
         return {}
 
     @cached_property

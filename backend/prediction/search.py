@@ -46,7 +46,8 @@ def search(
         as_rule = replace(question, schedule=rule.planned_as)
         answered = search(name, as_rule, watch, work)
         plan = straight_one(answered, as_rule.sizes[-1].answered.values())
-        return question.predict(with_order(question, replace(plan, schedule=rule.name)))
+        named = replace(plan, schedule=rule.name)
+        return question.predict(with_order(question, named, folds=True))
     if name == "best":
         _ask_others(question, watch)
         spent = sum(done for other, done in question.spent.items() if other != name)

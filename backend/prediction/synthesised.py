@@ -1,7 +1,9 @@
 """An order found for a plan's predicted seconds, beside the schedules of the catalog."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
@@ -15,18 +17,21 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.bubbles import idle_causes
+from backend.pipeline.chunk_placement import V_CHUNKS, Placement
 from backend.pipeline.held import in_flight, most
 from backend.pipeline.kinds import Kind
 from backend.pipeline.lower import complete, lower
 from backend.pipeline.order import Order
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
+from backend.pipeline.schedules.zb_v import ZB_V
 from backend.pipeline.shape import Shape
 from backend.pipeline.synthesis.costs import Sequences, StageCosts
 from backend.pipeline.synthesis.improve import synthesise
 from backend.pipeline.timeline import Timeline
 from backend.pipeline.verify import check
-from backend.planning.plan import Plan
+from backend.planning.balanced import even_stops
+from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import check_plan
 from backend.prediction.shapes import with_one_way
@@ -52,7 +57,7 @@ LETTERS = {
 @dataclass(frozen=True, slots=True)
 class Timed:
     """A program of one batch on the clock of a plan's cluster; `name` is of the catalog, or
-    "synthesised". `idle` are the idle seconds of each stage."""
+    "synthesised". `idle` are the idle seconds of each rank."""
 
     name: str
     program: Program
@@ -71,14 +76,15 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Synthesised:
-    """`found` is never slower than `best`, the fastest of `known`: the members of the catalog that
-    hold on no stage more than `most_held` microbatches. It is that member itself where nothing
-    faster was found."""
+    """`found` is never slower than `best`, the fastest of `known`: the members of the catalog for
+    the stages of `partition` that hold on no rank more than `most_held` forwards. It is that member
+    itself where nothing faster was found."""
 
     found: Timed
     best: Timed
     known: tuple[Timed, ...]
     most_held: tuple[int, ...]
+    partition: Partition
 
     @property
     def gain(self) -> float:
@@ -87,17 +93,24 @@ class Synthesised:
 
     @property
     def idle_saved(self) -> tuple[float, ...]:
-        """Seconds for which each stage waits less than under `best`."""
+        """Seconds for which each rank waits less than under `best`."""
         pairs = zip(self.best.idle, self.found.idle, strict=True)
         return tuple(before - after for before, after in pairs)
 
 
-def synthesised(profile: Profile, cluster: Cluster, plan: Plan, work: int = WORK) -> Synthesised:
-    """An order of one batch of `plan`, in which no stage holds more microbatches than under the
-    plan's own schedule. Raises `InvalidInput` where the plan is no straight pipeline with a flush,
-    else as `predict`; memory is not checked."""
+def synthesised(
+    profile: Profile,
+    cluster: Cluster,
+    plan: Plan,
+    work: int = WORK,
+    most_held: tuple[int, ...] = (),
+) -> Synthesised:
+    """An order of one batch of `plan`, in which no rank holds more forwards than `most_held`, by
+    default than under the plan's own schedule. Raises `InvalidInput` where the plan is no pipeline
+    with a flush that is straight or a V, or no schedule of the catalog holds as little, else as
+    `predict`; memory is not checked."""
     check_plan(profile, cluster, plan)
-    _check_straight(plan)
+    _check_one(plan)
     profile = at_microbatch(profile, plan.microbatch)
     shape = with_one_way(plan.shape(plan.batch), profile, plan.partition)
     if shape.one_way:
@@ -111,69 +124,122 @@ def synthesised(profile: Profile, cluster: Cluster, plan: Plan, work: int = WORK
         check(program)
         return Timed(name, program, on_cluster(program, profile, cluster, plan)[0])
 
-    held = _held(lower(schedule(plan.schedule), shape))
-    known = [timed(*one) for one in _members(shape) if all(map(int.__le__, _held(one[1]), held))]
+    own = lower(schedule(plan.schedule), shape)
+    held = most_held or _held(own)
+    members = {plan.schedule: own} | dict(_members(replace(shape, kept_order=())))
+    known = [timed(*one) for one in members.items() if all(map(int.__le__, _held(one[1]), held))]
+    if not known:
+        raise InvalidInput(
+            f"no schedule of the catalog holds at most {', '.join(map(str, held))} forwards on "
+            f"the ranks of plan {plan.label}",
+            "Allow more microbatches in flight, or fewer stages.",
+        )
     best = min(known, key=lambda one: one.seconds)
-    costs = _costs(durations_in(shape, profile, cluster, plan), held)
+    costs = _costs(durations_in(shape, profile, cluster, plan), shape, held)
     order = synthesise(costs, plan.batch, work, [_sequences(one.program) for one in known])
-    found = timed("synthesised", _program(shape, order))
-    return Synthesised(min(best, found, key=lambda one: one.seconds), best, tuple(known), held)
+    found = timed("synthesised", _program(shape, costs, order))
+    fastest = min(best, found, key=lambda one: one.seconds)
+    return Synthesised(fastest, best, tuple(known), held, plan.partition)
+
+
+def families(
+    profile: Profile, cluster: Cluster, plan: Plan, work: int = WORK
+) -> Iterator[Synthesised]:
+    """What is found for a straight `plan`, and for a V on the same devices, two stages of half the
+    size on each: there every rank may hold twice as many as the rank that holds most in `plan`. The
+    V takes half as much work again. Raises as `synthesised`."""
+    straight = synthesised(profile, cluster, plan, work)
+    yield straight
+    if plan.partition.chunks == 1 and (folded := as_v(profile, plan)):
+        size = len(straight.most_held)
+        room = (V_CHUNKS * max(straight.most_held),) * size
+        with suppress(InvalidInput):  # no schedule of a V holds as little
+            yield synthesised(profile, cluster, folded, work // 2, room)
+
+
+def as_v(profile: Profile, plan: Plan) -> Plan | None:
+    """`plan`, a straight one, with two stages of about equal compute on each of its devices, which
+    lie as a V; None of one stage, where there are too few layers, or where the cuts of `plan` have
+    codecs."""
+    devices = [stage.devices for stage in plan.partition.stages]
+    count = V_CHUNKS * len(devices)
+    if len(devices) == 1 or count > len(profile.layers) or plan.codecs:
+        return None
+    order = plan.partition.order
+    stops = even_stops(profile.in_order(order), count)
+    stages = zip((0, *stops), stops, (*devices, *devices[::-1]), strict=False)
+    partition = Partition(tuple(Stage(*one) for one in stages), order, V_CHUNKS, Placement.V)
+    return replace(plan, partition=partition, schedule=ZB_V.name, kept_order=())
 
 
 def is_straight(plan: Plan) -> bool:
     """Whether it is one straight pipeline with a flush, for which orders are found."""
+    return plan.partition.chunks == 1 and _is_one(plan)
+
+
+def _is_one(plan: Plan) -> bool:
+    """Whether it is one pipeline with a flush, straight or a V."""
     rule, is_whole = schedule(plan.schedule), plan.num_pipelines == 1 and not plan.recompute
-    is_plain = plan.partition.chunks == 1 and max(plan.partition.replicas) == 1
+    is_v = plan.partition.chunks == V_CHUNKS and plan.partition.placement is Placement.V
+    is_plain = (plan.partition.chunks == 1 or is_v) and max(plan.partition.replicas) == 1
     return is_plain and is_whole and rule.flushes and rule.batched
 
 
-def _check_straight(plan: Plan) -> None:
-    if not is_straight(plan):
+def _check_one(plan: Plan) -> None:
+    if not _is_one(plan):
         raise InvalidInput(
             f"plan {plan.label} is not one straight pipeline with a flush: orders are found for "
-            "one stage per device without replicas, chunks, parallel pipelines or recomputation",
-            "Plan with '1f1b-flush', 'zb-h1' or 'zb-h2', and one device for each stage.",
+            "one stage per device (or two that lie as a V) without replicas, other chunks, "
+            "parallel pipelines or recomputation",
+            "Plan with '1f1b-flush', 'zb-h1', 'zb-h2' or 'zb-v', and one device for each stage.",
         )
 
 
-def _members(shape: Shape) -> list[tuple[str, Program]]:
-    """Those of the catalog that flush and have one chunk, with their programs."""
-    return [
-        (rule.name, lower(rule, shape))
-        for rule in SCHEDULES.values()
-        if rule.trains and rule.consistent and rule.flushes and rule.batched and not rule.chunked
-    ]
+def _members(shape: Shape) -> Iterator[tuple[str, Program]]:
+    """Those of the catalog that flush and have as many chunks, which lie so, with their programs:
+    those that admit the shape."""
+    for rule in SCHEDULES.values():
+        flushes = rule.trains and rule.consistent and rule.flushes and rule.batched
+        lies = rule.placement is shape.placement
+        if flushes and rule.chunked == (shape.chunks > 1) and lies:
+            with suppress(InvalidInput):
+                yield rule.name, lower(rule, shape)
 
 
 def _held(program: Program) -> tuple[int, ...]:
     return tuple(map(int, most(program, in_flight(program.rows))))
 
 
-def _costs(durations: PlanDurations, held: tuple[int, ...]) -> StageCosts:
-    size = len(held)
+def _costs(durations: PlanDurations, shape: Shape, held: tuple[int, ...]) -> StageCosts:
+    holders = [shape.pipeline_rank_of(stage) for stage in range(shape.num_stages)]
 
     def computes(kind: type[Forward | BackwardInput | BackwardWeight]) -> tuple[float, ...]:
-        return tuple(durations.compute(stage, kind(stage, 0)) for stage in range(size))
+        return tuple(durations.compute(at, kind(stage, 0)) for stage, at in enumerate(holders))
 
-    hops = [(stage, stage + 1) for stage in range(size - 1)]
-    onward = (durations.transfer(Message(Flow.ACTIVATION, a, 0), a, b) for a, b in hops)
-    back = (durations.transfer(Message(Flow.GRADIENT, b, 0), b, a) for a, b in hops)
+    hops = [(stage, a, b) for stage, (a, b) in enumerate(pairwise(holders))]
+    onward = (durations.transfer(Message(Flow.ACTIVATION, s, 0), a, b) for s, a, b in hops)
+    back = (durations.transfer(Message(Flow.GRADIENT, s + 1, 0), b, a) for s, a, b in hops)
     halves = computes(Forward), computes(BackwardInput), computes(BackwardWeight)
     return StageCosts(*halves, tuple(onward), tuple(back), held)
 
 
 def _sequences(program: Program) -> Sequences:
-    return tuple(
-        "".join(LETTERS.get(Kind(kind), "") for kind in program.part(rank).kind.tolist())
-        for rank in range(program.num_ranks)
-    )
+    size = program.shape.pipeline_size
+    found = []
+    for rank in range(program.num_ranks):
+        part = program.part(rank)
+        cells = zip(part.kind.tolist(), part.stage.tolist(), strict=True)
+        letters = ((LETTERS.get(Kind(kind), ""), stage) for kind, stage in cells)
+        found.append("".join(x.lower() if stage >= size else x for x, stage in letters))
+    return tuple(found)
 
 
-def _program(shape: Shape, order: Sequences) -> Program:
-    """The program of an order, with the update at its end."""
+def _program(shape: Shape, costs: StageCosts, order: Sequences) -> Program:
+    """The program of an order, with the updates at its end."""
     ranks: list[list[Compute]] = []
-    for stage, own in enumerate(order):
+    for rank, own in enumerate(order):
         turns = [own[:place].count(kind) for place, kind in enumerate(own)]
-        ranks.append([MAKES[kind](stage, turn) for kind, turn in zip(own, turns, strict=True)])
-        ranks[-1].append(Step(stage))
+        computes = zip(own, turns, strict=True)
+        ranks.append([MAKES[k.upper()](costs.stage(rank, k), turn) for k, turn in computes])
+        ranks[-1] += map(Step, shape.stages_of(rank))
     return complete(schedule("custom"), shape, Order.of(ranks))

@@ -58,7 +58,7 @@ def found(plan: Plan) -> Plan:
         for n in range(plan.partition.stages[-1].stop)
     ]
     profile = Profile("p", ModelGraph.chain(tuple(layers)), plan.microbatch)
-    cluster = Cluster((Level(len(plan.partition.stages), 100.0),))
+    cluster = Cluster((Level(plan.partition.pipeline_size, 100.0),))
     question = Question(profile, cluster, batch=plan.batch)
     other = with_order(question, replace(plan, schedule="synthesised"))
     assert other.kept_order
@@ -85,6 +85,7 @@ KEPT = (
         from_torch(zero_bubble_v(4, 8)),
     ),
     Kept("found-4", Case("noisy", "zb-h1", "adamw", (1,) * 4, batch=8), found),
+    Kept("found-v", Case("noisy", "zb-v", "adamw", (1,) * 4, 2, batch=8), found),
     Kept("found-lora", Case("lora", "zb-h1", "adamw", (1,) * 4), found),
 )
 EACH = pytest.mark.parametrize("one", KEPT, ids=lambda one: one.name)

@@ -15,7 +15,7 @@ from backend.pipeline.synthesis.costs import Sequences, StageClock, StageCosts
 @dataclass(frozen=True, slots=True)
 class Switches:
     """backwards_first  a backward that is there is taken before a forward that is there
-    deep             a stage begins with as many forwards as it may hold, not with 1F1B's
+    deep             a rank begins with as many forwards as it may hold, not with 1F1B's (ZB-V's)
     whole_waits      weights' halves stand only in waits that they do not make longer
     """
 
@@ -23,40 +23,53 @@ class Switches:
     deep: bool
     whole_waits: bool
 
+    @property
+    def preferred(self) -> str:
+        """The kinds whose turn comes first; of a V the second chunk's, which ends sooner."""
+        return "iIfF" if self.backwards_first else "fFiI"
+
 
 def greedy_orders(costs: StageCosts, microbatches: int) -> Iterator[Sequences]:
-    """One order per setting of the three switches; a stage must be allowed to hold one or more."""
+    """One order per setting of the three switches; a rank must be allowed to hold a forward of
+    each of its stages."""
     for setting in product((True, False), repeat=3):
         yield _order(costs, microbatches, Switches(*setting))
 
 
 def _order(costs: StageCosts, microbatches: int, switches: Switches) -> Sequences:
     clock, found = StageClock(costs), [""] * costs.size
-    for _ in range(3 * microbatches * costs.size):
-        choices = (_choice(clock, stage, microbatches, switches) for stage in range(costs.size))
-        _, _, stage, kind = min((*rank[:2], stage, rank[2]) for stage, rank in enumerate(choices))
-        clock.place(stage, kind)
-        found[stage] += kind
+    for _ in range(len(costs.kinds) * microbatches * costs.size):
+        choices = (_choice(clock, rank, microbatches, switches) for rank in range(costs.size))
+        _, _, rank, kind = min((*each[:2], rank, each[2]) for rank, each in enumerate(choices))
+        clock.place(rank, kind, clock.ready(rank, kind))
+        found[rank] += kind
     return tuple(found)
 
 
 def _choice(
-    clock: StageClock, stage: int, microbatches: int, switches: Switches
+    clock: StageClock, rank: int, microbatches: int, switches: Switches
 ) -> tuple[float, int, str]:
-    """(when it begins, rank among those that begin then, kind) of the stage's next compute."""
-    free, costs, done = clock.free[stage], clock.costs, clock.done[stage]
-    first = "IF" if switches.backwards_first else "FI"
-    begins = {kind: max(free, clock.ready(stage, kind)) for kind in first}
-    begins = {kind: begin for kind, begin in begins.items() if done[kind] < microbatches}
-    ahead = costs.most_held[stage] if switches.deep else costs.size - stage
-    is_full = clock.held(stage) >= costs.most_held[stage]
-    if is_full or (not done["I"] and done["F"] >= ahead):
+    """(when it begins, place among those that begin then, kind) of the rank's next compute."""
+    free, costs, done = clock.free[rank], clock.costs, clock.done[rank]
+    first = [kind for kind in switches.preferred if done.get(kind, microbatches) < microbatches]
+    begins = {kind: max(free, clock.ready(rank, kind)) for kind in first}
+    for kind in ("F", "f"):
+        if kind in begins and not costs.has_room(rank, kind, *clock.held(rank)):
+            del begins[kind]
+    if not switches.deep and not done["I"] and done["F"] >= _warm_up(costs, rank):
         begins.pop("F", None)
     begin, _, kind = min(
         ((begin, first.index(kind), kind) for kind, begin in begins.items()), default=(inf, 0, "")
     )
-    if clock.ready(stage, "W") < inf:
-        end = free + costs.weights[stage] if switches.whole_waits else free
+    late = next((each for each in "wW" if each in done and clock.ready(rank, each) < inf), "")
+    if late:
+        end = free + costs.seconds[rank][late] if switches.whole_waits else free
         if end < begin or begin == inf or end == begin > free:
-            return free, 2, "W"
+            return free, 2, late
     return begin, 0, kind
+
+
+def _warm_up(costs: StageCosts, rank: int) -> int:
+    """Forwards of the first chunk before the first backward of its inputs."""
+    left = costs.size - rank
+    return left if costs.kinds == "FIW" else 2 * left - 1

@@ -1,9 +1,9 @@
-"""An order improved by moves: one compute of one stage goes to another place in its order."""
+"""An order improved by moves: one compute of one rank goes to another place in its order."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from backend.pipeline.synthesis.costs import Sequences, StageCosts, finish
+from backend.pipeline.synthesis.costs import NEEDS, Sequences, StageCosts, finish
 from backend.pipeline.synthesis.greedy import greedy_orders
 from backend.pipeline.synthesis.layered import fastest
 
@@ -28,7 +28,7 @@ def synthesise(
     costs: StageCosts, microbatches: int, work: int, known: Iterable[Sequences] = ()
 ) -> Sequences:
     """The fastest order found for `microbatches` from 1 on within `work` computes: the `known` ones
-    that stages may hold and the greedy ones, the fastest first, each improved until no move helps.
+    that ranks may hold and the greedy ones, the fastest first, each improved until no move helps.
     With half of the work a faster one than these is looked for among all orders.
     """
     budget = Budget(work // 2)
@@ -46,13 +46,19 @@ def _fits(costs: StageCosts, found: Sequences) -> bool:
 
 
 def is_held(own: str, most: int) -> bool:
-    """Whether each compute of a stage comes after what it needs there, and it holds at most
+    """Whether each compute of a rank comes after what it needs there, and it holds at most
     `most` forwards."""
-    done = {"F": 0, "I": 0, "W": 0}
+    done, held = dict.fromkeys("FIWfiw", 0), 0
     for kind in own:
         done[kind] += 1
-        if not done["W"] <= done["I"] <= done["F"] <= done["W"] + most:
+        if need := NEEDS.get(kind):
+            if done[kind] > done[need]:
+                return False
+            held -= kind in "Ww"
+        elif held == most:
             return False
+        else:
+            held += 1
     return True
 
 
@@ -73,12 +79,12 @@ def _improved(
 
 
 def _moves(costs: StageCosts, found: Sequences) -> Iterator[Sequences]:
-    for stage, own in enumerate(found):
+    for rank, own in enumerate(found):
         seen = {own}
         for source in range(len(own)):
             rest = own[:source] + own[source + 1 :]
             for to in range(len(own)):
                 moved = rest[:to] + own[source] + rest[to:]
-                if moved not in seen and is_held(moved, costs.most_held[stage]):
+                if moved not in seen and is_held(moved, costs.most_held[rank]):
                     seen.add(moved)
-                    yield (*found[:stage], moved, *found[stage + 1 :])
+                    yield (*found[:rank], moved, *found[rank + 1 :])

@@ -1,6 +1,6 @@
 """All orders at once, compute by compute, without those that another one beats.
 
-Two ways to have placed the same computes differ in when stages are free and messages arrive. One
+Two ways to have placed the same computes differ in when ranks are free and messages arrive. One
 that is later nowhere leads to no later end, so the other is dropped. What is left is every order
 worth a look, where it fits into the width of the search; of more the most promising.
 """
@@ -13,100 +13,83 @@ from backend.pipeline.synthesis.costs import Sequences, StageCosts
 
 Times = tuple[float, ...]
 T = TypeVar("T")
-BRANCHES = 3
-"""Kinds of computes that a stage may place next, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Computes that are placed. `done`: per stage those of F, I and W; `free`: when a stage has
-    ended them; `onward`, `back`: when the link behind or in front of it has sent the last message;
-    `inputs`, `gradients`: when the messages arrive that a stage has not used."""
+    """Computes that are placed. `done`: per rank those of each kind; `free`: when a rank has ended
+    them, `ends`: before which it does not end what is left; `links`: when those to the next rank,
+    and those to the one before, have sent the last message; `arrived`: per rank and kind when what
+    it has not used arrives."""
 
-    done: tuple[tuple[int, int, int], ...]
+    done: tuple[tuple[int, ...], ...]
     free: Times
-    onward: Times
-    back: Times
-    inputs: tuple[Times, ...]
-    gradients: tuple[Times, ...]
+    ends: Times
+    links: tuple[Times, ...]
+    arrived: tuple[tuple[Times, ...], ...]
     order: Sequences
 
     @classmethod
-    def first(cls, size: int) -> Self:
-        zeros, nothing = (0.0,) * size, ((),) * size
-        return cls(((0, 0, 0),) * size, zeros, zeros, zeros, nothing, nothing, ("",) * size)
+    def first(cls, costs: StageCosts, count: int) -> Self:
+        zeros, each = (0.0,) * costs.size, costs.seconds
+        ends = tuple(count * sum(seconds.values()) for seconds in each)
+        done, nothing = (0,) * len(costs.kinds), ((),) * len(costs.kinds)
+        arrived = (nothing,) * costs.size
+        return cls((done,) * costs.size, zeros, ends, (zeros, zeros), arrived, ("",) * costs.size)
 
     @property
     def times(self) -> Times:
         """All of them: as many in all states with the same `done`."""
-        waiting = (time for arrived in (*self.inputs, *self.gradients) for time in arrived)
-        return (*self.free, *self.onward, *self.back, *waiting)
+        waiting = (time for own in self.arrived for each in own for time in each)
+        return (*self.free, *self.links[0], *self.links[1], *waiting)
 
-    def left(self, costs: StageCosts, stage: int, count: int) -> float:
-        """Seconds of the computes that a stage has not placed."""
-        f, i, w = self.done[stage]
-        own = costs.forward[stage], costs.inputs[stage], costs.weights[stage]
-        return (count - f) * own[0] + (count - i) * own[1] + (count - w) * own[2]
-
-    def end(self, costs: StageCosts, count: int) -> tuple[float, float]:
-        """Before which it does not end, and what its stages have taken together."""
-        size = len(self.free)
-        ends = (self.free[stage] + self.left(costs, stage, count) for stage in range(size))
-        return max(ends), sum(self.free)
+    @property
+    def end(self) -> tuple[float, float]:
+        """Before which it does not end, and what its ranks have taken together."""
+        return max(self.ends), sum(self.free)
 
     def next(self, costs: StageCosts, count: int) -> Iterator["_State"]:
         """Those with one compute more."""
-        last = len(self.free) - 1
-        for stage, (f, i, w) in enumerate(self.done):
-            if f < count and f - w < costs.most_held[stage] and (not stage or self.inputs[stage]):
-                yield self._forward(costs, stage, stage == last)
-            if i < f and (stage == last or self.gradients[stage]):
-                yield self._inputs(costs, stage, stage == last)
-            if w < i:
-                yield self._placed(stage, "W", self.free[stage] + costs.weights[stage])
+        for rank, own in enumerate(self.done):
+            for place, kind in enumerate(costs.kinds):
+                if own[place] < count and self._may(costs, rank, place):
+                    yield self._placed(costs, rank, kind)
 
-    def _forward(self, costs: StageCosts, stage: int, is_last: bool) -> "_State":
-        inputs, onward = self.inputs, self.onward
-        there, rest = (inputs[stage][0], inputs[stage][1:]) if stage else (0.0, ())
-        end = max(self.free[stage], there) + costs.forward[stage]
-        inputs = _with(inputs, stage, rest)
-        if not is_last:
-            sent = max(onward[stage], end) + costs.onward[stage]
-            onward = _with(onward, stage, sent)
-            inputs = _with(inputs, stage + 1, (*inputs[stage + 1], sent))
-        return self._placed(stage, "F", end, inputs=inputs, onward=onward)
+    def _may(self, costs: StageCosts, rank: int, place: int) -> bool:
+        """Whether what the rank's next compute of a kind needs is there."""
+        own, kind = self.done[rank], costs.kinds[place]
+        if kind in "Ff":
+            first = own[0] - own[2]
+            held = first + own[3] - own[5] if len(own) > 3 else first
+            if not costs.has_room(rank, kind, held, first):
+                return False
+        elif own[place] >= own[place - 1]:
+            return False
+        return kind in "Ww" or (kind == "F" and not rank) or bool(self.arrived[rank][place])
 
-    def _inputs(self, costs: StageCosts, stage: int, is_last: bool) -> "_State":
-        gradients, back = self.gradients, self.back
-        there, rest = (0.0, ()) if is_last else (gradients[stage][0], gradients[stage][1:])
-        end = max(self.free[stage], there) + costs.inputs[stage]
-        gradients = _with(gradients, stage, rest)
-        if stage:
-            sent = max(back[stage], end) + costs.back[stage - 1]
-            back = _with(back, stage, sent)
-            gradients = _with(gradients, stage - 1, (*gradients[stage - 1], sent))
-        return self._placed(stage, "I", end, gradients=gradients, back=back)
-
-    def _placed(
-        self,
-        stage: int,
-        kind: str,
-        end: float,
-        inputs: tuple[Times, ...] = (),
-        onward: Times = (),
-        gradients: tuple[Times, ...] = (),
-        back: Times = (),
-    ) -> "_State":
-        f, i, w = self.done[stage]
-        return _State(
-            _with(self.done, stage, (f + (kind == "F"), i + (kind == "I"), w + (kind == "W"))),
-            _with(self.free, stage, end),
-            onward or self.onward,
-            back or self.back,
-            inputs or self.inputs,
-            gradients or self.gradients,
-            _with(self.order, stage, self.order[stage] + kind),
-        )
+    def _placed(self, costs: StageCosts, rank: int, kind: str) -> "_State":
+        place, arrived, links = costs.kinds.index(kind), self.arrived, self.links
+        there, ends = self.free[rank], self.ends
+        if awaited := arrived[rank][place]:
+            if awaited[0] > there:
+                ends = _with(ends, rank, ends[rank] + awaited[0] - there)
+                there = awaited[0]
+            arrived = _with(arrived, rank, _with(arrived[rank], place, awaited[1:]))
+        end = there + costs.seconds[rank][kind]
+        if sent := costs.sends[rank].get(kind):
+            to, taken, seconds = sent
+            comes = 0.0  # on the rank itself: it is never waited for
+            if to != rank:
+                way = int(to < rank)
+                comes = max(links[way][rank], end) + seconds
+                links = _with(links, way, _with(links[way], rank, comes))
+            at = costs.kinds.index(taken)
+            more = _with(arrived[to], at, (*arrived[to][at], comes))
+            arrived = _with(arrived, to, more)
+        own = self.done[rank]
+        done = _with(self.done, rank, _with(own, place, own[place] + 1))
+        free, order = _with(self.free, rank, end), _with(self.order, rank, self.order[rank] + kind)
+        return _State(done, free, ends, links, arrived, order)
 
 
 def _with(of: tuple[T, ...], place: int, value: T) -> tuple[T, ...]:
@@ -117,17 +100,17 @@ def fastest(costs: StageCosts, count: int, below: float, work: int) -> Sequences
     """The fastest order of `count` microbatches that ends before `below` seconds; None where none
     is found, within `work` computes. Where the width that these allow was enough, none is faster.
     """
-    layers = 3 * count * costs.size
-    width = work // (layers * costs.size * BRANCHES)
-    states = [_State.first(costs.size)]
+    layers = len(costs.kinds) * count * costs.size
+    width = work // (layers * costs.size * len(costs.kinds))
+    states = [_State.first(costs, count)]
     for _ in range(layers):
         found: dict[object, list[tuple[Times, _State]]] = {}
         for state in states:
             for each in state.next(costs, count):
-                if each.end(costs, count)[0] < below:
+                if each.end[0] < below:
                     _keep(found.setdefault(each.done, []), each)
         states = [state for kept in found.values() for _, state in kept]
-        states = sorted(states, key=lambda state: state.end(costs, count))[:width]
+        states = sorted(states, key=lambda state: state.end)[:width]
     return min(states, key=lambda state: max(state.free)).order if states else None
 
 

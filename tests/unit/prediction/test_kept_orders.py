@@ -16,6 +16,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, plannable_schedules, schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.verify import ProgramUnsound, verify
+from backend.planning.balanced import side_by_side
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.answer import by_hand, by_order, cut_by_hand, rank
 from backend.prediction.predict import predict
@@ -125,11 +126,24 @@ def test_the_plan_that_is_found_is_no_slower_than_those_at_its_memory(seed: int)
     assert (plan.schedule, plan.planner) == ("synthesised", "straight")
     assert verify(lower(schedule(plan.schedule), plan.shape(3 * plan.batch))) == ()
     for name in ("1f1b-flush", "zb-h1"):
-        other = question.predict(plan.under(name, plan.batch))
+        asked = replace(question, planner="straight", schedule=name)
+        other = rank(asked)[0].prediction
         assert found.seconds_per_minibatch <= other.seconds_per_minibatch
     held = [schedule("synthesised").in_flight(at) for at in plan.shape(6).coordinates]
-    most = plan.under("zb-h1", 6).shape(6).coordinates
-    assert all(map(int.__le__, held, map(schedule("zb-h1").in_flight, most)))
+    most = other.plan.shape(6).coordinates
+    bounds = [plan.partition.chunks * schedule("zb-h1").in_flight(at) for at in most]
+    assert all(map(int.__le__, held, bounds))
+
+
+def test_a_v_is_found_where_its_order_waits_less() -> None:
+    layers = tuple(Layer(f"l{n}", "Linear", 2.0, 4.0, 1, 1) for n in range(8))
+    question = replace(a_question(), profile=Profile("alike", ModelGraph.chain(layers), 2))
+    plan = rank(replace(question, planner="straight"))[0].prediction.plan
+    assert (plan.partition.chunks, plan.partition.placement) == (2, Placement.V)
+    assert plan.under("synthesised", 6) == plan
+    straight = by_hand(question, question.plan("by-hand", side_by_side([2, 4, 6, 8])))
+    assert straight.prediction.plan.partition.chunks == 1
+    assert question.predict(plan).samples_per_second > straight.prediction.samples_per_second
 
 
 def test_it_gains_where_stages_differ() -> None:
@@ -141,12 +155,16 @@ def test_it_gains_where_stages_differ() -> None:
 
 
 def test_every_hand_finds_the_same_order() -> None:
-    question = replace(a_question(), planner="straight")
-    planned = rank(question)[0].prediction.plan
-    cut = "-".join(f"{stage.stop}x1" for stage in planned.partition.stages)
+    question = replace(a_question(batch=4), planner="straight")
+    straight = rank(replace(question, schedule="zb-h1"))[0].prediction.plan
+    cut = "-".join(f"{stage.stop}x1" for stage in straight.partition.stages)
     hand = cut_by_hand(replace(question, planner=""), cut).prediction.plan
-    asked = by_hand(question, replace(planned, kept_order=())).prediction.plan
-    assert hand.kept_order == asked.kept_order == planned.kept_order
+    asked = by_hand(question, replace(hand, kept_order=())).prediction.plan
+    assert hand.kept_order == asked.kept_order
+    planned = rank(question)[0].prediction
+    assert planned.seconds_per_minibatch <= question.predict(hand).seconds_per_minibatch
+    again = by_hand(question, replace(planned.plan, kept_order=())).prediction
+    assert again.plan.kept_order == planned.plan.kept_order
 
 
 def test_best_answers_with_a_straight_pipeline() -> None:
