@@ -124,7 +124,8 @@ def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
 
 def period(timeline: Timeline, program: Program, unit: int) -> float:
     """Seconds per microbatch with which the finish times of all ranks repeat before the first
-    of them has begun its last microbatch; 0 where they do not."""
+    of them has begun its last microbatch; 0 where they do not, or where a rank stands still for a
+    period: front stages to which no gradient comes back do not wait for it."""
     rows, units = timeline.rows, program.shape.num_microbatches // unit
     compute = np.flatnonzero(rows.are(Is.COMPUTE))
     rank, kind, stage = timeline.rank[compute], rows.kind[compute], rows.stage[compute]
@@ -150,7 +151,9 @@ def period(timeline: Timeline, program: Program, unit: int) -> float:
         alike = (kind[now] == kind[then]) & (stage[now] == stage[then])
         same = alike & (np.abs(took - length) <= SAME * length)
         whole = len(now) == len(within) or bool((end[within[~known]] <= until - 2 * length).all())
-        if length > 0 and whole and same[recent].all():
+        busy = np.bincount(rank[now][recent], minlength=program.num_ranks)
+        moves = bool((busy >= counts * each // units).all())
+        if length > 0 and whole and moves and same[recent].all():
             return length / (each * unit)
     return 0.0
 

@@ -136,3 +136,15 @@ def test_best_simulates_few_of_its_candidates_on_many_devices(levels):
     best = search("best", counted).samples_per_second
     assert 0 < len(asked) <= 150
     assert best >= search("pipedream", question).samples_per_second * (1 - 1e-9)
+
+
+def test_a_front_stage_that_runs_ahead_is_not_taken_for_the_pipeline():
+    """No gradient comes back to it, so it repeats while the others stand still in a sum."""
+    layers = Layer("front", "Linear", 0.0, 1.0, 3, 2), Layer("back", "Linear", 0.0, 4.0, 13, 19)
+    question = Question(
+        Profile("apart", ModelGraph(layers, ()), 1), Cluster((Level(4, 0.5),)), batch=4
+    )
+    cut = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1, 2, 3), (1, 2, 1))))
+    found = question.predict(Plan("by-hand", cut, "2bw", 1, 4))
+    sums = 2 * (3 - 1) * 19 / 3 / 0.5
+    assert found.seconds_per_minibatch >= sums
