@@ -20,6 +20,7 @@ from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
 from backend.prediction.kept_orders import brought, with_order
+from backend.prediction.least_seconds import least_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.reasons import reasons
@@ -36,8 +37,8 @@ class Answer:
                          same schedule
     over_one_device      over those of the fastest device alone
     data_parallel_bytes  what data parallelism sends for as many samples as a minibatch has
-    bound_seconds        no plan takes less for a minibatch: all compute and one update, evenly on
-                         all devices
+    bound_seconds        no plan takes less for a minibatch (`least_seconds`): all compute evenly on
+                         all devices, and what any partition must send
     bottleneck_seconds   seconds per microbatch by PipeDream's cost model
     energy               joules of a sample, where watts of the plan's devices are known
     money                of a sample, where the plan's devices have prices
@@ -208,10 +209,6 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
     plan, cluster = prediction.plan, question.cluster
     profile = question.at(plan.microbatch)
     update = sum(layer.update for layer in profile.layers)
-    samples = plan.batch * plan.microbatch
-    least = min(
-        each.compute / each.microbatch for each in (profile, question.profile, *question.further)
-    )
     alone = (plan.batch * profile.compute + update) / max(device.speed for device in cluster.each)
     parallel = _data_parallel(question, plan)
     return Answer(
@@ -219,7 +216,7 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         _ratio(prediction, parallel),
         alone / prediction.seconds_per_minibatch if prediction.seconds_per_minibatch else 0.0,
         _bytes_for(prediction, parallel),
-        (samples * least + update) / cluster.speed_at_once / question.gain,
+        least_seconds(question, plan),
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         tuple(reasons(question, prediction)),
         seconds,

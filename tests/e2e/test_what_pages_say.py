@@ -130,7 +130,7 @@ def test_a_count_that_is_cut_down_is_said(page: Page, home: Home) -> None:
 def test_ranks_that_share_cores_are_said(page: Page, home: Home) -> None:
     more = 2 * (os.cpu_count() or 1)
     said = why(page, f"{home.url}/plan?profile=1&cluster=local:{more}")
-    assert "spread evenly over the" in said
+    assert "spread by speed over the" in said
     assert "of each host" in said
 
 

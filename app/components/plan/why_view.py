@@ -100,7 +100,8 @@ def distance(found: Answer, cluster: Cluster) -> str:
     spent = found.prediction.seconds_per_minibatch
     return (
         f"No plan takes less than **{seconds(found.bound_seconds)}** per minibatch: that is all "
-        f"compute, spread evenly over {where}. This one takes {seconds(spent)}: {more}. "
+        f"compute, spread by speed over {where}, or more where links are too slow for that. "
+        f"This one takes {seconds(spent)}: {more}. "
         f"It is {times(found.over_one_device)} as fast as one device."
     )
 
