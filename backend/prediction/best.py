@@ -7,6 +7,7 @@ from itertools import chain, count
 
 from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.sharing_out import other_shares
 from backend.planning.work import SearchWork
 from backend.prediction.best_first import fastest
 from backend.prediction.by_bound import ByBound
@@ -91,14 +92,21 @@ class Improving:
         return self.best
 
     def _everywhere(self) -> None:
-        """The best with its stages anywhere, where there are few ways."""
+        """The best with its stages anywhere, and its batch shared in any way, where there are few
+        ways."""
         question, plan = self.simulations.question, self.best.plan
         if plan.partition.chunks > 1 or plan.num_pipelines > 1:
             return
         partitions = every_placement(question.profile, question.cluster)
-        steps = self._above(replace(plan, partition=each) for each in partitions)
+        found = (replace(plan, partition=each) for each in partitions)
+        steps = self._above(chain.from_iterable(self._and_shared(each) for each in found))
         while self._faster(steps):
             pass
+
+    def _and_shared(self, plan: Plan) -> Iterator[Plan]:
+        """A plan, and the same with its batch shared otherwise."""
+        yield plan
+        yield from other_shares(plan, self.simulations.question.cluster)
 
     def _expand_slower(self) -> None:
         """The same of plans that are slower: there is always one more, so that nothing is said to
@@ -197,7 +205,8 @@ class Improving:
         question = self.simulations.question
         near = nearby(plan, question.profile, question.cluster)
         shared = chain.from_iterable(shared_too(question, other) for other in near)
-        found = yield from self._above(chain(variations(question, plan), shared))
+        moved = other_shares(plan, question.cluster)
+        found = yield from self._above(chain(variations(question, plan), moved, shared))
         for bound, other in found.rest(SLOWER):
             self._tried.add(other)
             heappush(self.slower, (-bound, next(self._numbers), self._steps(other)))

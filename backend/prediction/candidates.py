@@ -11,6 +11,7 @@ from backend.pipeline.schedules.interleaved import INTERLEAVED
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
 from backend.planning.baselines import data_parallel, straight
+from backend.planning.by_speeds import by_speeds
 from backend.planning.catalog import PLANNERS
 from backend.planning.heads import heads
 from backend.planning.linear_partition import DEEPEST
@@ -51,10 +52,14 @@ def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[P
 
 
 def shared_too(question: Question, plan: Plan) -> Iterator[Plan]:
-    """A plan, and the same with shares where its stages mix devices of unequal speed."""
+    """A plan, and the same with shares where its stages mix devices of unequal speed: by speed, and
+    by what each replica waits for, its compute or its links."""
     yield plan
-    if (other := shared_out(plan, question.cluster)) != plan:
-        yield other
+    if question.cluster.is_uniform:
+        return
+    profile = question.at(plan.microbatch)
+    other, linked = (shared_out(plan, question.cluster, each) for each in (None, profile))
+    yield from (each for each in dict.fromkeys((other, linked)) if each != plan)
 
 
 def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
@@ -213,8 +218,8 @@ def _plans(question: Question, partition: Partition, name: str, split: int) -> I
 
 
 def _partitions(question: Question, work: SearchWork) -> list[Partition]:
-    """Those of all planners, equal pipelines of every depth, two stages, and what memory asks for;
-    with rounds that are not too long."""
+    """Those of all planners, equal pipelines of every depth, two stages, those by the sum of
+    speeds, and what memory asks for; with rounds that are not too long."""
     profile, cluster = question.profile, question.cluster
     found = dict.fromkeys(memory_constrained_partitions(question, question.schedules, work))
     for name, entry in PLANNERS.items():
@@ -222,6 +227,7 @@ def _partitions(question: Question, work: SearchWork) -> list[Partition]:
             with suppress(PlanDoesNotFit):
                 found[entry.plan(profile, cluster)] = None
     found |= dict.fromkeys(heads(profile, cluster))
+    found |= dict.fromkeys(by_speeds(profile, cluster, question.batch))
     for each in widths(profile, cluster):
         depth = len(each.stages)
         if cluster.num_devices <= WIDEST or depth & (depth - 1) == 0:

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "by_parts": (("--depth", "4", "--repetitions", "1"),),
-    "every_placement": (("120", "8"),),
+    "every_placement": (("120", "4", "8"),),
     "every_plan": (("vgg16", "resnet50", "A", "8x8"),),
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
     "first_answer": (("--servers", "4,9"),),

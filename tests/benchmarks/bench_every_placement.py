@@ -1,20 +1,22 @@
 """The planners beside every plan that there is, on small models and clusters.
 
-Prints two tables in Markdown, those of docs/evidence/planner.md, and writes them there with
-`--write`. Arguments: how many cases of all kinds there are (2,500; none with 0), and how many are
-simulated (100).
+Prints three tables in Markdown, those of docs/evidence/planner.md, and writes them there with
+`--write`. Arguments: how many cases of all kinds there are (2,500), of how many `best` is simulated
+(100), and of how many of unequal devices (300), where every way to share a batch among the replicas
+of each stage is tried. None with 0: that table stays as it is.
 """
 
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"))
 
 from drawn import SHAPES, Case, drawn
 from every_placement import fastest
-from every_simulation import SAME, Beside, simulated
+from every_simulation import SAME, SHARING, SIMULATED, Beside, simulated
 
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import PlanDoesNotFit
@@ -29,15 +31,21 @@ HEAD = [
     "by more than 5 %",
     "most",
 ]
+OF_BOUND = ["bound over the fastest plan's seconds, median", "compute alone over them"]
+COUNTS = (2500, 100, 300)
 LIMITS = {False: "no memory limit", True: "a memory limit"}
 
 
 def main() -> None:
     page = evidence("planner", "bench_every_placement")
-    counts = [int(given) for given in sys.argv[1:]] or [2500, 100]
-    if counts[0]:
-        page.table("placements", HEAD, planned(counts[0]))
-    page.table("simulations", HEAD, of_best(counts[-1]))
+    given = [int(count) for count in sys.argv[1:]]
+    all_kinds, equal, unequal = (*given, *COUNTS[len(given) :])
+    if all_kinds:
+        page.table("placements", HEAD, planned(all_kinds))
+    if equal:
+        page.table("simulations", [*HEAD, *OF_BOUND], of_best("2 levels", equal, SIMULATED))
+    if unequal:
+        page.table("sharing", [*HEAD, *OF_BOUND], of_best("unequal devices", unequal, SHARING))
 
 
 def planned(count: int) -> Iterator[Sequence[str]]:
@@ -46,11 +54,13 @@ def planned(count: int) -> Iterator[Sequence[str]]:
         yield f"pipedream, {kind}, {words}", *_summed(map(_planned, cases))
 
 
-def of_best(count: int) -> Iterator[Sequence[str]]:
-    for kind, (is_limited, words) in product(("2 levels", "unequal devices"), LIMITS.items()):
-        cases = (drawn(kind, number, is_limited) for number in range(-(-count // 4)))
-        found = (simulated(case, number) for number, case in enumerate(cases))
-        yield f"best, {kind}, {words}, simulated", *_summed(found)
+def of_best(kind: str, count: int, among: Sequence[str]) -> Iterator[Sequence[str]]:
+    for is_limited, words in LIMITS.items():
+        cases = ((number, drawn(kind, number, is_limited)) for number in range(-(-count // 2)))
+        found = [beside for n, case in cases if (beside := simulated(case, n, among))]
+        near = (median(getattr(one, name) for one in found) for name in ("bound", "compute"))
+        shares = [f"{share:.3f}" for share in near] if found else ["", ""]
+        yield f"best, {kind}, {words}, simulated", *_summed(iter(found)), *shares
 
 
 def _summed(found: Iterator[Beside | None]) -> list[str]:

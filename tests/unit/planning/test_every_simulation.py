@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 from drawn import drawn
-from every_simulation import simulated
+from every_simulation import SHARING, simulated
 
 NUMBERS = (0, 3, 4, 8, 12, 27, 31)
 """Cases that each were beaten once by another number of devices, another order of unequal ones,
@@ -43,3 +43,13 @@ def test_what_needs_two_changes_at_once_is_found(kind, number, limited):
     beside = simulated(drawn(kind, number, limited), number)
     assert beside is not None
     assert beside.times <= 1.01
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_with_any_shares_nothing_is_much_faster_than_best(limited):
+    """Every way to share a batch among the replicas of each stage is simulated."""
+    drawn_cases = ((n, drawn("unequal devices", n, limited)) for n in range(6))
+    found = [each for n, case in drawn_cases if (each := simulated(case, n, SHARING))]
+    assert len(found) >= 4
+    assert not any(beside.is_beyond for beside in found)
+    assert max(beside.times for beside in found) <= 1.05
