@@ -1,5 +1,8 @@
 """`stageflow clusters`: those that are kept by name, for plans."""
 
+import subprocess
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,14 +10,23 @@ import typer
 from app import formats
 from app.commands.options.acting import connect
 from app.commands.options.labels import label_options
-from app.commands.options.shared import Json, taking
+from app.commands.options.shared import STDOUT, Json, taking, write
 from app.commands.planning import find_cluster
 from app.naming import cluster_words, label_words
+from app.server.launch import agent_command
 from app.terminal import err, out, print_json, print_table
+from backend.cluster.device_record import DeviceRecord
+from backend.cluster.document import write_cluster
+from backend.cluster.presets import this_machine
+from backend.codec import from_json
+from backend.cores import usable_cores
+from backend.errors import InvalidInput
 from backend.runs.history.labels import Change
 
 clusters = typer.Typer(help="The kept clusters.", no_args_is_help=True)
 
+MEASURED = "core (measured)"
+"""What the device of a measured cluster is called."""
 ClusterId = Annotated[int, typer.Argument(help="Number of a kept cluster.", show_default=False)]
 Name = Annotated[str, typer.Argument(help="Its name.", show_default=False)]
 
@@ -58,6 +70,48 @@ def save_cluster(
     """Keep a cluster, so that --cluster NAME and the Plan page know it."""
     kept = connect().clusters.save(name, find_cluster(cluster, 1))
     out.print(f"cluster {kept.id} is {kept.name}", markup=False)
+
+
+@clusters.command("measure")
+def measure_cores(
+    devices: Annotated[
+        int | None,
+        typer.Option(min=1, help="Devices of the cluster (default: the cores of this machine)."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write, as YAML.")
+    ] = STDOUT,
+) -> None:
+    """Measure a core of this machine, and write a cluster of such cores: operations/s and bytes/s
+    that it reaches, and the seconds of starting a layer.
+
+    With it `--on cluster` says what this machine would take for a profile from elsewhere. Measure
+    while nothing else runs. It takes some seconds.
+
+    Examples:
+
+        stageflow clusters measure -o cores.yaml
+
+        stageflow plan --profile 1 --cluster cores.yaml --on cluster
+    """
+    found = this_machine(devices or usable_cores())
+    record = measured_record()
+    cluster = replace(found, device=replace(found.device, name=MEASURED, record=record))
+    write(output, write_cluster(cluster).encode())
+
+
+def measured_record() -> DeviceRecord:
+    """That of a core of this machine, measured in a process that has torch. Raises
+    `WorkerNotInstalled`, and `InvalidInput` where the measurement ends early."""
+    command = agent_command("workers.profiler.device_peaks")
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise InvalidInput(
+            f"measuring ended with code {done.returncode}{': ' if last else ''}{''.join(last)}",
+            "Look whether torch works here: stageflow doctor.",
+        )
+    return from_json(DeviceRecord, done.stdout)
 
 
 @clusters.command("label")

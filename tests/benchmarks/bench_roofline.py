@@ -1,18 +1,23 @@
-"""How far calculated profiles are off: `python -m tests.benchmarks.bench_roofline [--write]`.
+"""How far calculated profiles are off:
+
+    python -m tests.benchmarks.bench_roofline [--write] [published] [cores] [between]
 
 1. The roofline of a V100 beside the published profiles, which were measured on such a GPU: all
    layers together, and what a plan made from the roofline costs on the measured times beside
-   the plan made from those (needs ../shared/profiles). `--write` is of this table.
-2. Profiles of one core of this machine carried to two cores and back, beside those measured
+   the plan made from those (needs ../shared/profiles).
+2. Profiles by the measured record of a core of this machine (`stageflow clusters measure`), beside
+   those measured on it.
+3. Profiles of one core of this machine carried to two cores and back, beside those measured
    there: two devices with unlike ratios of operations to memory. Needs two cores.
+
+Without names all three. `--write` is of the first two.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import geometric_mean, median
-from time import perf_counter
 
 import torch
 
@@ -20,9 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"
 
 from published import FOLDER, load
 
+from backend.cluster.cluster import Device
 from backend.cluster.presets import cluster_a
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
+from backend.prediction.imagined import on_own
 from backend.profiles.devices import Peak, peak
 from backend.profiles.profile import Profile
 from backend.profiles.roofline import Work, roofline
@@ -30,12 +37,21 @@ from backend.profiles.transfer import carried
 from backend.runs.request.spec import ProfileSpec
 from tests.benchmarks.bench_profiles import MODELS, ZOO, Quiet
 from tests.benchmarks.evidence import Evidence, evidence
+from workers.profiler.device_peaks import device_peaks
 from workers.profiler.main import profiled
 from workers.runtime.process import keep_freed_memory, use_one_thread
 
 PUBLISHED = "alexnet", "vgg16", "resnet50", "densenet121", "inception_v3"
 CARRIED = "vgg_digits", "alexnet", "resnet50", "gnmt", "gpt2", "vit"
-FLOAT = 4
+OF_CORES = "vgg_digits", "gpt2"
+HEAD_OF_CORES = [
+    "model",
+    "measured, ms",
+    "by the record, ms",
+    "measured / by the record",
+    "layers over 2 %, median",
+    "from, to",
+]
 HEAD = [
     "profile",
     "measured, ms",
@@ -53,9 +69,31 @@ def main() -> None:
     use_one_thread()
     keep_freed_memory()
     page = evidence("roofline", "bench_roofline")
-    if FOLDER.is_dir():
+    asked = sys.argv[1:] or ["published", "cores", "between"]
+    if "published" in asked and FOLDER.is_dir():
         beside_published(page)
-    between_devices()
+    if "cores" in asked:
+        page.table("cores", HEAD_OF_CORES, by_record())
+    if "between" in asked:
+        between_devices()
+
+
+def by_record() -> Iterator[list[str]]:
+    record = device_peaks()
+    device = Device("core", record=record)
+    for model, measured in profiles(1, OF_CORES)[1].items():
+        guess = on_own(measured, device, "", "")
+        pairs = [(a.compute, b.compute) for a, b in zip(measured.layers, guess.layers, strict=True)]
+        large = [a / b for a, b in pairs if a > 0.02 * total(measured)]
+        yield [
+            model,
+            *(f"{total(one) * 1e3:.1f}" for one in (measured, guess)),
+            f"{total(measured) / total(guess):.2f}",
+            f"{median(large):.2f}",
+            f"{min(large):.2f} to {max(large):.2f}",
+        ]
+    rates = record.flops
+    print(f"\n{rates}, {record.bandwidth:.3g} bytes/s, {record.launch:.3g} s a layer\n")
 
 
 def beside_published(page: Evidence) -> None:
@@ -148,30 +186,18 @@ def between_devices() -> None:
     print(f"layers: median {median(layers):.0%}, most {max(layers):.0%}")
 
 
-def profiles(cores: int) -> tuple[Peak, dict[str, Profile]]:
+def profiles(cores: int, models: Sequence[str] = CARRIED) -> tuple[Peak, dict[str, Profile]]:
     """The peaks of so many cores, and what the models take there."""
     torch.set_num_threads(cores)
     found = {}
-    for model in CARRIED:
+    for model in models:
         batch, parameters = MODELS[model]
         spec = ProfileSpec(1, batch, 10, parameters)
         found[model] = profiled(model, ZOO / f"{model}.py", spec, Quiet(0))
-    return peaks(f"{cores} of the cores"), found
-
-
-def peaks(name: str) -> Peak:
-    """The fastest of some products of matrices and of some copies too large for the caches."""
-    a, b = torch.rand(1024, 1024), torch.rand(1024, 1024)
-    source, to = torch.rand(32_000_000), torch.empty(32_000_000)
-    product = min(seconds(lambda: torch.mm(a, b)) for _ in range(5))
-    copy = min(seconds(lambda: to.copy_(source)) for _ in range(5))
-    return Peak(name, 2 * 1024**3 / product, 2 * FLOAT * len(source) / copy)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
+    record = device_peaks()
+    assert record.flops.float32
+    assert record.bandwidth
+    return Peak(f"{cores} of the cores", record.flops.float32, record.bandwidth), found
 
 
 if __name__ == "__main__":

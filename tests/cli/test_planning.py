@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.cluster.document import write_cluster
+from backend.cluster.document import read_cluster, write_cluster
 from backend.cluster.presets import preset
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.profiles.document import write_profile
@@ -256,3 +256,20 @@ def test_the_pareto_list_has_no_plan_that_another_beats_in_all(
 
 def _measures(plan: dict[str, Any]) -> tuple[float, ...]:
     return 1 / plan["samples_per_second"], plan["energy"]["joules"], plan["money"]
+
+
+def test_a_core_of_this_machine_is_measured_for_plans(stageflow: Command, tmp_path: Path) -> None:
+    file, profile = tmp_path / "cores.yaml", tmp_path / "profile.json"
+    assert stageflow("clusters", "measure", "--devices", "2", "-o", str(file)).code == 0
+    cluster = read_cluster(file.read_text())
+    record = cluster.device.record
+    assert cluster.num_devices == 2
+    assert record.flops.float32
+    assert record.bandwidth
+    assert record.launch
+    layers = tuple(Layer(f"l{n}", "Linear", 1.0, 2.0, 8, 8, flops=1e9) for n in range(2))
+    profile.write_bytes(write_profile(Profile("two", ModelGraph.chain(layers), microbatch=1)))
+    asked = ("plan", "--profile", str(profile), "--cluster", str(file), "--cut", "2x1", "--json")
+    found = stageflow(*asked, "--on", "cluster").json
+    least = 2 * 3 * (record.launch + 1e9 / record.flops.float32)
+    assert found["seconds_per_minibatch"] == pytest.approx(least, rel=0.2)
