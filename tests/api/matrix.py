@@ -25,7 +25,7 @@ PASSWORD = "nine quiet stages"
 WHO = ("nobody", "outsider", "viewer", "editor", "admin", "team")
 MACHINES = {"up", "demo", "worker", "doctor", "db upgrade", "db current"}
 MACHINES |= {"pool local", "pool slurm", "pool kubernetes", "backup", "restore", "move", "simulate"}
-MACHINES |= {"tracker send"}
+MACHINES |= {"tracker send", "clusters measure"}
 """Commands that ask for no role: they need the machine itself, or nothing."""
 
 
