@@ -18,7 +18,7 @@ from app.gate import exposure
 from app.gate.gate import Gate
 from app.gate.routes import sign_in_routes
 from app.gate.run_files import file_routes
-from app.server import listening, request_limits
+from app.server import listening, request_limits, searchers
 from app.server.bundle import Bundle
 from app.server.connection import connected
 from app.server.deep_links import DeepLinks
@@ -85,6 +85,7 @@ app = st.App(
 def serve(settings: Settings) -> None:
     """Answer on the settings' host and port until interrupted. Raises `OpenToEverybody`."""
     exposure.check(settings)
+    searchers.start()
     prefetch(components, charts)
     request_limits.apply()
     listening.apply()

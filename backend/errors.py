@@ -1,5 +1,7 @@
 """Errors that a person can mend: a noun, what is wrong with it, and what to do."""
 
+from typing import Any
+
 
 class StageflowError(Exception):
     """Base of every error whose message is written for the person who reads it.
@@ -16,6 +18,19 @@ class StageflowError(Exception):
             self.advice = advice
         if self.advice:
             self.add_note(self.advice)  # a notebook shows a traceback, and its notes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it was raised also where its class is made of other values than a text: searches are
+        in other processes."""
+        return _as_raised, (type(self), self.args, self.__dict__)
+
+
+def _as_raised(
+    kind: type[StageflowError], args: tuple[Any, ...], state: dict[str, Any]
+) -> StageflowError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class NotFound(StageflowError):

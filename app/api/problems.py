@@ -8,6 +8,7 @@ from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 
 from app.server.problem import Problem
+from app.server.searchers import SearcherEnded
 from backend.codec import first_error, to_json
 from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.few_at_once import TooBusy
@@ -43,6 +44,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (SchemaOutdated, 503),
     (QueueUnreachable, 503),
     (TooBusy, 503),
+    (SearcherEnded, 503),
 )
 UNUSABLE = 422
 IN_JSON = {

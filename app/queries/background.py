@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator
-from threading import Event, Semaphore, Thread
+from math import inf
+from threading import Event, Thread
 from typing import Generic, TypeVar
 from weakref import WeakSet
 
 import structlog
 
-from app.server.page_slots import give_way, idle
+from app.server.searchers import SearcherEnded
 from backend.errors import StageflowError
 from backend.prediction.watch import Watch
 
 T = TypeVar("T")
-ONE_AT_A_TIME = Semaphore(1)
-"""Planning is pure Python: several at once would only slow the pages."""
 
 log = structlog.get_logger("app")
 
@@ -28,6 +27,7 @@ class Background(Generic[T]):
 
     items     the values so far
     asked_at  when it was asked for, by the process's clock
+    said_at   when the first of them came, or it ended without; infinite before
     total     how many are expected at most; 0 where nobody knows
     progress  the planner that works, and how many of how many candidates are done
     fault     why it ended early, in words for people
@@ -37,12 +37,12 @@ class Background(Generic[T]):
     def __init__(self, make: Callable[[Watch], Iterator[T]], total: int = 0) -> None:
         self.total = total
         self.items: list[T] = []
-        self.asked_at = time.monotonic()
+        self.asked_at, self.said_at = time.monotonic(), inf
         self.progress = ("", 0, 0)
         self.fault: StageflowError | None = None
         self.waiting: WeakSet[Visitor] = WeakSet()
         self._make = make
-        self._stop, self._ended = Event(), Event()
+        self._stop, self._said, self._ended = Event(), Event(), Event()
         self._thread = Thread(target=self._run, name="planning", daemon=True)
         self._thread.start()
 
@@ -59,6 +59,11 @@ class Background(Generic[T]):
         """Whether it was ended before it was through."""
         return self._stop.is_set() and not 0 < self.total <= self.done
 
+    @property
+    def was_lost(self) -> bool:
+        """Whether its process ended before it was through."""
+        return isinstance(self.fault, SearcherEnded)
+
     def cancel(self) -> None:
         """End it soon; what is there stays."""
         if self.is_running:
@@ -66,26 +71,33 @@ class Background(Generic[T]):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it has ended within that time."""
-        with idle():
-            return self._ended.wait(seconds)
+        return self._ended.wait(seconds)
+
+    def wait_for_first(self, seconds: float | None = None) -> bool:
+        """Whether a value has come, or it has ended, within that time."""
+        return self._said.wait(seconds)
 
     def _run(self) -> None:
         try:
-            with ONE_AT_A_TIME:
-                if self._stop.is_set():  # while it waited for its turn
+            for item in self._make(Watch(self._follow, self._stop.is_set)):
+                self.items.append(item)
+                self._has_said()
+                if self._stop.is_set():
                     return
-                for item in self._make(Watch(self._follow, self._stop.is_set)):
-                    self.items.append(item)
-                    if self._stop.is_set():
-                        return
         except StageflowError as fault:
             self.fault = fault
         except Exception:
             log.exception("planning failed")
-            self.fault = StageflowError("planning failed; the server's log says why")
+            advice = "Plan something else meanwhile, and report what the log says."
+            self.fault = StageflowError("planning failed; the server's log says why", advice)
         finally:
             self._ended.set()
+            self._has_said()
+
+    def _has_said(self) -> None:
+        if not self._said.is_set():
+            self.said_at = time.monotonic()
+            self._said.set()
 
     def _follow(self, planner: str, done: int, total: int) -> None:
         self.progress = (planner, done, total)
-        give_way()

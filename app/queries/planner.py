@@ -1,10 +1,12 @@
 """Answers and timelines, computed once per question while the server runs."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import streamlit as st
 
 from app.queries.background import Background
+from app.server.searchers import QUICK, THOROUGH
 from app.session.cache_keys import BY_QUESTION
 from backend.cluster.fewer import machines
 from backend.comparison.shared_cores import takes_turns
@@ -16,11 +18,12 @@ from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
-from backend.prediction.answer import Answer, Reply, by_hand, refined
+from backend.prediction.answer import Answer, Reply, at_once, by_hand, replies
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.predict import predicted_program
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.shapes import steady_shape
+from backend.prediction.watch import Watch
 from backend.profiles.devices import Precision
 
 MOST_WITH_SLACK = 60_000  # actions that are walked over while a page waits
@@ -32,6 +35,14 @@ def asked(question: Question) -> Background[Reply]:
     """What the planners say, started by the first who asks: of each the last reply holds.
     `asked.clear(question)` forgets it."""
     return Background(lambda watch: refined(question, watch))
+
+
+def refined(question: Question, watch: Watch) -> Iterator[Reply]:
+    """What each planner that is asked says: of `best` a first answer at once, a better one at the
+    end. Raises as `Searchers.search`."""
+    if question.planner == "best":
+        yield from QUICK.search(at_once, question, watch=watch)
+    yield from THOROUGH.search(replies, question, watch=watch)
 
 
 def one_by_one(question: Question) -> tuple[Question, ...]:
@@ -51,7 +62,7 @@ def judged(question: Question, plan: Plan) -> Answer:
 def for_fewer(question: Question, plan: Plan) -> Background[Fallback]:
     """The plans for fewer machines of the question's cluster."""
     sizes = machines(question.cluster)
-    return Background(lambda watch: iter(fallbacks(question, plan, sizes, watch)))
+    return Background(lambda watch: THOROUGH.search(fallbacks, question, plan, sizes, watch=watch))
 
 
 def predicted_timeline(question: Question, plan: Plan) -> Timeline:
@@ -89,4 +100,6 @@ def swept(question: Question, precision: Precision = Precision.FLOAT32) -> Backg
     them."""
     batched = not question.schedule or schedule_named(question.schedule).batched
     wanted = variations(question.cluster, question.batch, flushes=batched, precision=precision)
-    return Background(lambda watch: sweep(question, wanted, watch), len(wanted))
+    return Background(
+        lambda watch: THOROUGH.search(sweep, question, wanted, watch=watch), len(wanted)
+    )

@@ -11,13 +11,16 @@ from app.components.plan.alternatives import alternatives
 from app.components.plan.memory_view import memory_view
 from app.components.plan.plan_figures import plan_figures
 from app.components.plan.plan_form import plan_form
-from app.components.plan.plan_header import plan_header
+from app.components.plan.plan_header import plan_actions, plan_header
 from app.components.plan.plan_links import further_links
 from app.components.plan.planning_view import (
     Search,
+    are_running,
     are_there,
+    have_begun,
     leave,
     limit_note,
+    num_said,
     progress_view,
     replies_of,
     searches,
@@ -49,15 +52,19 @@ from backend.profiles.profile import ONE_LAYER
 from backend.runs.plans import StoredPlan
 
 LINE = "Which layers run where."
+FIRST_ANSWER = " · a first answer, the search goes on"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """`base` is the planner's answer or the `kept` plan's, `draft` the same or changed by hand.
-    `aim`: what plans are ranked by."""
+    `aim`: what plans are ranked by; `asked`: who is asked for `base`, and how many replies it is
+    the best of; `is_said`: whether the page says that they were ended."""
 
     question: Question
     aim: Aim
+    asked: tuple[Sequence[Search], int]
+    is_said: bool
     base: Answer
     draft: Draft
     kept: StoredPlan | None
@@ -65,21 +72,27 @@ class Found:
 
 @missing("Plan", Page.PLAN, "New plan")
 def page() -> None:
-    """The inputs, the plans that there are, and the chosen one drawn."""
+    """The inputs, the plans that there are, and the chosen one drawn: its title and figures first,
+    in the places that they have."""
     saved = opened_plan()
     head = st.container()
     wanted = plan_form("A plan is made from a profile: what each layer costs.")
     found = _answered(wanted, saved) if wanted else None
-    with head:
-        if wanted and found:
-            shown = found.draft.answer
-            kept = found.kept if shown is found.base else None
-            plan_header(wanted, found.question, shown, found.base, kept)
-        else:
-            with page_header("Plan", LINE):
-                import_menu(Page.PLAN)
     if wanted and found:
+        shown = found.draft.answer
+        kept = found.kept if shown is found.base else None
+        plan = (shown or found.base).prediction.plan
+        remark = FIRST_ANSWER if are_running(found.asked[0]) else ""
+        with head:
+            actions = plan_header(wanted, found.question, plan, kept, remark)
+        _figures(found)
+        _settled(*found.asked)
+        with actions:
+            plan_actions(wanted, found.question, shown, found.base, kept)
         _workbench(wanted, found)
+    else:
+        with head, page_header("Plan", LINE):
+            import_menu(Page.PLAN)
     saved_plans()
 
 
@@ -92,18 +105,22 @@ def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
     aim = _aim(wanted)
     asked = [] if kept else searches(_questions(question, aim))
     leave(replace(question, planner=""), asked)
-    if not are_there(asked):
+    have_begun(asked)
+    running, said = are_running(asked), num_said(asked)
+    answers = [reply.answer for reply in replies_of(asked) if reply.answer]
+    if running and not answers:
         progress_view(asked, "plan")
-        if not replies_of(asked):
-            return None
-    stopped_note(asked)
+        return None
+    is_said = stopped_note(asked)
+    if is_said and not answers:
+        return None
     try:
         base = planner.judged(question, kept.plan) if kept else _first(asked, aim)
     except StageflowError as fault:
         error_box(fault)
         _others(question, aim)
         return None
-    return Found(question, aim, base, draft(question, base), kept)
+    return Found(question, aim, (asked, said), is_said, base, draft(question, base), kept)
 
 
 def _aim(wanted: Wanted) -> Aim:
@@ -128,9 +145,16 @@ def _others(question: Question, aim: Aim) -> None:
             _alternatives(_everyone(question, aim), None, aim)
 
 
-def _workbench(wanted: Wanted, found: Found) -> None:
-    """Figures, then the partition beside the alternatives; all of it for the same plan."""
-    question, shown, base = found.question, found.draft, found.base.prediction.plan
+def _settled(asked: Sequence[Search], drawn: int) -> None:
+    """The browser draws the figures while the page waits for the last answer; all that follows is
+    drawn once where that comes at once."""
+    if are_there(asked) and num_said(asked) > drawn:
+        st.rerun()
+
+
+def _figures(found: Found) -> None:
+    """How fast it is, or why there is nothing to say."""
+    shown, question = found.draft, found.question
     if shown.fault is not None:
         error_box(shown.fault)
     if one_layer := next((n for n in question.profile.notes if n.startswith(ONE_LAYER)), None):
@@ -138,6 +162,11 @@ def _workbench(wanted: Wanted, found: Found) -> None:
     if shown.answer is not None:
         figures(plan_figures(shown.answer, question.cluster), "plan")
         limit_note(shown.answer, question)
+
+
+def _workbench(wanted: Wanted, found: Found) -> None:
+    """The partition beside the alternatives; all of it for the same plan."""
+    question, shown, base = found.question, found.draft, found.base.prediction.plan
     with st.container(key="split-plan"):
         drawn, beside = st.columns([2.6, 1], gap="medium")
     with drawn:
@@ -151,6 +180,8 @@ def _workbench(wanted: Wanted, found: Found) -> None:
             name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
             everyone = _everyone(question, found.aim)
             _alternatives(everyone, shown.answer or found.base, found.aim, name)
+            if not found.is_said:
+                stopped_note([each for each in everyone if each[1].was_lost])
             further_links(wanted)
         if shown.answer is not None:
             others = [reply.answer for reply in replies_of(everyone) if reply.answer]

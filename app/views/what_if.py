@@ -12,6 +12,7 @@ from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import missing, page_header
 from app.components.shell.pick import pick
+from app.formats import plain, sentence
 from app.queries import planner
 from app.queries.background import Background
 from app.session.state import Page, Param, bound
@@ -113,8 +114,11 @@ def _curves(
             said = f"{sweep.done} of {sweep.total} clusters planned"
             st.progress(sweep.done / max(sweep.total, 1), text=said)
             st.button("Cancel", icon=":material/stop_circle:", on_click=sweep.cancel)
-        elif sweep.was_cancelled:
-            st.caption(f"Cancelled after {sweep.done} of {sweep.total} clusters.")
+        elif sweep.was_cancelled or sweep.fault:
+            why = str(sweep.fault or "Cancelled")
+            advice = f" {sweep.fault.advice}" if sweep.fault else ""
+            tried = f"after {sweep.done} of {sweep.total} clusters"
+            st.caption(plain(f"{sentence(why)} {tried}.{advice}"))
             if st.button("Start again", icon=":material/restart_alt:"):
                 again()
                 st.rerun()

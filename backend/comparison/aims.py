@@ -13,7 +13,7 @@ from backend.comparison.to_target import (
     time_to_target,
 )
 from backend.errors import InvalidInput
-from backend.prediction.answer import Answer, ranked, replies
+from backend.prediction.answer import Answer, Reply, ranked, replies
 from backend.prediction.question import Question
 
 
@@ -34,10 +34,13 @@ class Aim:
         """What is to be planned; see `to_target.asked_for`."""
         return asked_for(question, self.histories)
 
-    def rank(self, question: Question) -> list[Answer]:
-        """As `answer.rank`, by this aim. Raises what that raises."""
+    def rank(
+        self, question: Question, ask: Callable[[Question], Iterable[Reply]] = replies
+    ) -> list[Answer]:
+        """As `answer.rank`, by this aim; `ask` searches, here or in another process. Raises what
+        these raise."""
         return self.ranked(
-            ranked(reply for each in self.questions(question) for reply in replies(each))
+            ranked(reply for each in self.questions(question) for reply in ask(each))
         )
 
     def ranked(self, answers: Iterable[Answer]) -> list[Answer]:

@@ -148,14 +148,13 @@ def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
             yield Reply(name, found.prediction.plan.schedule, found)
 
 
-def refined(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
-    """The same for who looks on: `best` gives a first answer at once, and a better one at the
-    end. Of a planner's replies the last one holds."""
+def at_once(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
+    """For who looks on while `best` searches: a first answer, found in a fraction of a second. Of a
+    planner's replies the last one holds."""
     if question.planner == "best":
         with suppress(StageflowError):
             first = judge(question, planned_first(question, watch))
             yield Reply("best", first.prediction.plan.schedule, first)
-    yield from replies(question, watch)
 
 
 def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:

@@ -27,7 +27,8 @@ def backend(home: Path) -> Iterator[Backend]:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait for the planners: on a loaded machine a second is not enough. What a page shows
     meanwhile has tests of its own."""
-    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
+    for name in ("AT_ONCE", "FIRST", "GRACE"):
+        monkeypatch.setattr(planning_view, name, 60.0)
 
 
 @pytest.fixture

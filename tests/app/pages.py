@@ -1,7 +1,12 @@
 """How the tests look at a page."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
+
+from app.server.searchers import QUICK, THOROUGH
 
 
 def button(page: AppTest, label: str) -> Button:
@@ -32,3 +37,13 @@ def param(page: AppTest, name: str) -> str:
     """A parameter of the page's URL."""
     found = page.query_params[name]
     return found if isinstance(found, str) else found[0]
+
+
+@contextmanager
+def no_searcher() -> Iterator[None]:
+    """Inside, every search waits for its turn."""
+    with ExitStack() as held:
+        for searchers in (QUICK, THOROUGH):
+            for _ in range(searchers.most):
+                held.callback(searchers._free.put, searchers._free.get(timeout=60))
+        yield

@@ -11,17 +11,20 @@ from streamlit.testing.v1.element_tree import NumberInput
 
 from app.components.plan import planning_view
 from app.formats import plain
-from app.queries import background, planner
+from app.queries import planner
+from app.queries.background import Background
+from app.queries.planner import refined
 from app.session.state import Key, Page
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
-from backend.prediction.answer import Reply, rank, refined, replies
+from backend.prediction.answer import Reply, rank, replies
 from backend.prediction.question import Question
 from backend.prediction.watch import Watch
 from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import button, figures_of, param, text_of
+from tests.app.pages import button, figures_of, no_searcher, param, text_of
+from tests.searched import killed, killed_at_once
 
 CLUSTER = "local:2"
 
@@ -33,6 +36,12 @@ def until(page: AppTest, is_so: Callable[[AppTest], bool]) -> AppTest:
         assert time.monotonic() < deadline, text_of(page)
         page.run()
     return page
+
+
+def waits(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """The page waits so long for first and last answers."""
+    for name in ("AT_ONCE", "FIRST", "GRACE"):
+        monkeypatch.setattr(planning_view, name, seconds)
 
 
 def has(label: str) -> Callable[[AppTest], bool]:
@@ -107,15 +116,15 @@ def test_all_planners_show_the_fastest(seeded: seed.Seeded, open_page: Open) -> 
 def test_a_long_search_shows_progress_and_can_be_cancelled(
     seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning_view, "AT_ONCE", 0.0)
-    with background.ONE_AT_A_TIME:  # the search waits for its turn: there is time to cancel it
+    waits(monkeypatch, 0.0)
+    with no_searcher():  # the search waits for its turn: there is time to cancel it
         page = open_page(Page.PLAN, batch=5)
         assert page.get("progress")
         assert "Planner" in [box.label for box in page.selectbox]
         button(page, "Cancel").click().run()
     until(page, has("Plan again"))
     assert "There was no plan yet" in text_of(page)
-    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
+    waits(monkeypatch, 60.0)
     button(page, "Plan again").click().run()
     assert figures_of(page)
     assert not page.warning
@@ -124,8 +133,8 @@ def test_a_long_search_shows_progress_and_can_be_cancelled(
 def test_what_nobody_waits_for_is_ended_and_nothing_else(
     seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning_view, "AT_ONCE", 0.0)
-    with background.ONE_AT_A_TIME:  # searches wait for their turn
+    waits(monkeypatch, 0.0)
+    with no_searcher():  # searches wait for their turn
         mine = open_page(Page.PLAN, cluster=CLUSTER, batch=9)
         theirs = open_page(Page.PLAN, cluster=CLUSTER, batch=9)
         [search] = searched(mine)
@@ -141,7 +150,7 @@ def test_what_nobody_waits_for_is_ended_and_nothing_else(
         assert left.wait(60)
 
 
-def searched(page: AppTest) -> list[background.Background[Reply]]:
+def searched(page: AppTest) -> list[Background[Reply]]:
     """What the page waits for."""
     _, running = page.session_state[Key.PLANNING.value]
     return list(running)
@@ -161,7 +170,7 @@ def test_what_was_found_before_a_cancel_is_shown_as_such(
         yield from replies(question)
 
     monkeypatch.setattr(planner, "refined", slow)
-    monkeypatch.setattr(planning_view, "AT_ONCE", 0.2)
+    waits(monkeypatch, 0.2)
     page = open_page(Page.PLAN, batch=6)
     button(page, "Cancel").click().run()
     until(page, has("Plan again"))
@@ -184,16 +193,46 @@ def test_a_first_answer_is_drawn_while_a_better_one_is_searched(
         yield from found
 
     monkeypatch.setattr(planner, "refined", slow)
-    monkeypatch.setattr(planning_view, "AT_ONCE", 0.2)
+    waits(monkeypatch, 0.2)
     page = until(open_page(Page.PLAN, cluster=CLUSTER, batch=8), lambda it: bool(figures_of(it)))
     assert page.get("progress")
     assert not page.warning
     ended.set()
-    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
+    waits(monkeypatch, 60.0)
     page.run()
     assert not page.get("progress")
     [best] = rank(Question(seed.a_profile(), local(2, None), batch=8))
     assert f"**{best.prediction.plan.partition.label}** · Best" in page.radio[0].options[0]
+
+
+def test_a_search_whose_process_was_killed_is_said_and_begun_again(
+    seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(planner, "replies", killed)
+        page = open_page(Page.PLAN, cluster=CLUSTER, batch=11)
+        assert "The process that planned has ended (SIGKILL)" in text_of(page)
+        assert "a new process does it" in text_of(page)
+        assert "best plan found so far" in text_of(page)
+        assert figures_of(page)  # of the first answer
+    button(page, "Plan again").click().run()
+    assert "has ended" not in text_of(page)
+    assert figures_of(page)
+    [best] = rank(Question(seed.a_profile(), local(2, None), batch=11))
+    assert f"**{best.prediction.plan.partition.label}** · Best" in page.radio[0].options[0]
+
+
+def test_a_search_that_was_killed_before_it_had_a_plan_is_said_once(
+    seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(planner, "replies", killed_at_once)
+        page = open_page(Page.PLAN, cluster=CLUSTER, planner="straight", batch=12)
+        assert text_of(page).count("has ended (SIGKILL)") == 1
+        assert "There was no plan yet" in text_of(page)
+        assert not figures_of(page)
+    button(page, "Plan again").click().run()
+    assert figures_of(page)
 
 
 def test_a_plan_for_another_device_is_only_looked_at(seeded: seed.Seeded, open_page: Open) -> None:

@@ -4,7 +4,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.components.plan import planning_view
-from app.queries import background
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
@@ -12,7 +11,7 @@ from backend.cluster.document import write_cluster
 from backend.comparison.pairs import Pair, write_pairs
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import button, param, text_of
+from tests.app.pages import button, no_searcher, param, text_of
 
 LAYERS = len(seed.a_profile().layers)
 
@@ -217,7 +216,7 @@ def test_pairs_that_take_long_show_progress(
     seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning_view, "AT_ONCE", 0.0)
-    with background.ONE_AT_A_TIME:
+    with no_searcher():
         page = open_page(Page.SCHEDULES, pairs="best::7,straight:gpipe:7")
         assert page.get("progress")
         assert not page.table

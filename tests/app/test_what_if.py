@@ -5,12 +5,11 @@ import time
 from streamlit.testing.v1 import AppTest
 
 from app.formats import NOTHING
-from app.queries import background
 from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import text_of
+from tests.app.pages import no_searcher, text_of
 
 
 def finished(page: AppTest) -> AppTest:
@@ -78,7 +77,7 @@ def test_prices_that_cannot_be_read_are_said(seeded: seed.Seeded, open_page: Ope
 
 
 def test_a_cancelled_sweep_can_be_begun_again(seeded: seed.Seeded, open_page: Open) -> None:
-    with background.ONE_AT_A_TIME:  # the sweep waits for its turn: there is time to cancel it
+    with no_searcher():  # the sweep waits for its turn: there is time to cancel it
         page = open_page(Page.WHAT_IF, schedule="gpipe", batch=3)
         next(b for b in page.button if b.label == "Cancel").click()
         page.run()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from app.api.fields import Id
 from app.api.labels import KeptLabels
 from app.api.operation import router as operations
 from app.api.proposals import Compared, Proposal, RefusedPlan, proposals
+from app.server.searchers import THOROUGH
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
 from backend.comparison.aims import Aim, aim_of
@@ -21,7 +23,7 @@ from backend.pipeline.codecs.catalog import PLAIN
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
-from backend.prediction.answer import by_order, compare, cut_by_hand
+from backend.prediction.answer import by_order, compare, cut_by_hand, replies
 from backend.prediction.predict import check_plan
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -152,7 +154,8 @@ def propose_plans(caller: CurrentCaller, asked: PlanRequest) -> list[Proposal]:
         return proposals([given], aim.histories)
     if asked.cut:
         return proposals([cut_by_hand(question, asked.cut)], aim.histories)
-    return proposals(aim.rank(question), aim.histories)
+    ask = partial(THOROUGH.search, replies)
+    return proposals(aim.rank(question, ask), aim.histories)
 
 
 @router.post("/plans/compare")
@@ -161,7 +164,7 @@ def compare_plans(caller: CurrentCaller, asked: PlanRequest) -> Compared:
     a plan with the reason."""
     backend = caller.services()
     aim = _aim(backend, asked)
-    found = list(compare(_question(backend, asked)))
+    found = list(THOROUGH.search(compare, _question(backend, asked)))
     answers = [reply.answer for reply in found if reply.answer]
     refused = [RefusedPlan(r.planner, r.schedule, str(r.fault)) for r in found if r.fault]
     return Compared(proposals(aim.ranked(answers), aim.histories), refused)

@@ -1,6 +1,7 @@
 """What is planned, in a line, and what one may do with the plan: share, save, launch."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import services
 from app.components.launch.run_form import run_form, why_not_run
@@ -15,6 +16,7 @@ from app.components.shell.layout import page_header
 from app.formats import plain
 from app.naming import cluster_words, plan_name
 from app.session.state import Page
+from backend.planning.plan import Plan
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
 from backend.profiles.state_precision import HALF, STATE_PRECISIONS
@@ -32,33 +34,38 @@ USUAL_EMA = 0.999
 
 
 def plan_header(
+    wanted: Wanted, question: Question, plan: Plan, kept: StoredPlan | None, remark: str = ""
+) -> DeltaGenerator:
+    """Title and line; what comes back takes the buttons. `kept` where it is shown as kept."""
+    own = f"**{plain(kept.name)}**, plan {kept.id} · " if kept else ""
+    profile = plain(wanted.stored.name) or wanted.stored.id
+    line = (
+        f"{own}profile **{profile}** · microbatch **{plan.microbatch}** · "
+        f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}{remark}"
+    )
+    cluster = question.cluster
+    title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device_names}"
+    row = page_header(title, line)
+    if kept is not None:
+        labels_line(kept)
+    return row
+
+
+def plan_actions(
     wanted: Wanted,
     question: Question,
     chosen: Answer | None,
     base: Answer,
     kept: StoredPlan | None,
 ) -> None:
-    """`chosen` is the plan that is shown; None where it does not fit, then `base` is named. `kept`
-    where it is shown as it was kept."""
-    plan = (chosen or base).prediction.plan
-    own = f"**{plain(kept.name)}**, plan {kept.id} · " if kept else ""
-    profile = plain(wanted.stored.name) or wanted.stored.id
-    line = (
-        f"{own}profile **{profile}** · microbatch **{plan.microbatch}** · "
-        f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}"
-    )
-    cluster = question.cluster
-    title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device_names}"
-    with page_header(title, line):
-        with st.popover("Share", icon=":material/link:"):
-            share_plan(wanted, base.prediction.plan.planner)
-        import_menu(Page.PLAN)
-        if kept is not None:
-            kept_plan(kept)
-        if chosen is not None:
-            _actions(wanted, question, chosen, why_not_kept(wanted))
+    """The buttons. `chosen` is the plan that is shown; None where it does not fit."""
+    with st.popover("Share", icon=":material/link:"):
+        share_plan(wanted, base.prediction.plan.planner)
+    import_menu(Page.PLAN)
     if kept is not None:
-        labels_line(kept)
+        kept_plan(kept)
+    if chosen is not None:
+        _actions(wanted, question, chosen, why_not_kept(wanted))
 
 
 def why_not_kept(wanted: Wanted) -> str | None:

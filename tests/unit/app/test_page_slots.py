@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from app.server import page_slots
-from app.server.page_slots import AT_ONCE, give_way, idle, page_slot
+from app.server.page_slots import AT_ONCE, page_slot
 
 
 @contextmanager
@@ -67,32 +67,3 @@ def test_a_page_that_fails_gives_its_turn_back() -> None:
             raise OSError("gone")
     with busy():
         pass
-
-
-def test_the_background_gives_way_while_a_page_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_slots, "GIVE_WAY", 60.0)
-    passed = threading.Event()
-
-    def background() -> None:
-        give_way()
-        passed.set()
-
-    thread = threading.Thread(target=background)
-    with page_slot():
-        thread.start()
-        assert not passed.wait(0.05)
-        with idle():  # the page waits for the background itself
-            assert passed.wait(60)
-    thread.join(60)
-
-
-def test_the_background_goes_on_though_pages_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_slots, "GIVE_WAY", 0.01)
-    with ThreadPoolExecutor(1) as pool, page_slot():
-        pool.submit(give_way).result(60)
-
-
-def test_nobody_draws_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_slots, "GIVE_WAY", 60.0)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(give_way).result(30)
