@@ -35,10 +35,9 @@ class Said(Enum):
 
 
 def main() -> None:
-    """Answer until the socket is closed at its other end. The program's arguments: the number of
-    the socket's descriptor, and the niceness."""
+    """Answer until the socket is closed at its other end; the program's argument is the number of
+    its descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it
-    os.nice(int(sys.argv[2]))
     for name in AHEAD:
         import_module(name)
     _Desk(Connection(int(sys.argv[1]))).serve()

@@ -24,8 +24,6 @@ from backend.prediction.watch import UNWATCHED, Watch
 T = TypeVar("T")
 MOST = 4
 """Whole searches at once, on any machine: each takes a process with its memory."""
-BEHIND = 5
-"""By how much whole searches are nicer than pages and first answers, where all want the cores."""
 LOOK = 0.05
 """Seconds between two looks whether a search is to end."""
 PATIENCE = 2.0
@@ -51,11 +49,11 @@ class Searchers:
     """At most so many processes, each started when it is first needed; who asks while all of them
     search waits for the first that is free."""
 
-    def __init__(self, most: int, niceness: int = 0) -> None:
+    def __init__(self, most: int) -> None:
         self.most = most
         self._free = LifoQueue["_Searcher"]()
         for _ in range(most):
-            self._free.put(_Searcher(niceness))
+            self._free.put(_Searcher())
 
     def start(self) -> None:
         """Start one ahead of the first question."""
@@ -80,8 +78,8 @@ class Searchers:
 class _Searcher:
     """One process, and a new one in its place where it has ended."""
 
-    def __init__(self, niceness: int) -> None:
-        self._niceness, self._number = niceness, 0
+    def __init__(self) -> None:
+        self._number = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
 
@@ -91,11 +89,11 @@ class _Searcher:
             return self._connection
         mine, other = socket.socketpair()
         number = other.fileno()
-        command = ["-c", PROGRAM, str(number), str(self._niceness)]
+        command = [sys.executable, "-c", PROGRAM, str(number)]
         env = {name: v for name, v in os.environ.items() if not name.startswith("STAGEFLOW_")}
         with other:
             self._process = subprocess.Popen(
-                [sys.executable, *command], env=env, pass_fds=[number], stdin=subprocess.DEVNULL
+                command, env=env, pass_fds=[number], stdin=subprocess.DEVNULL
             )
         self._connection = Connection(mine.detach())
         return self._connection
@@ -169,7 +167,7 @@ class _Searcher:
 
 QUICK = Searchers(1)
 """For first answers: none of them waits for a whole search, whoever asked for that."""
-THOROUGH = Searchers(max(1, min(usable_cores() - 1, MOST)), BEHIND)
+THOROUGH = Searchers(max(1, min(usable_cores() - 1, MOST)))
 """For whole searches. A core is left for pages."""
 
 
