@@ -169,6 +169,12 @@ class Cluster:
     def at(self, number: int) -> Device:
         return self.devices[number] if self.devices else self.device
 
+    def speeds(self, numbers: Collection[int]) -> set[float]:
+        """Those that these devices have."""
+        if not self.devices:
+            return {self.device.speed}
+        return {self.devices[number].speed for number in numbers}
+
     def speed_of(self, numbers: Collection[int]) -> float:
         """That of these devices together."""
         if not self.devices:

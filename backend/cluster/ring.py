@@ -30,7 +30,14 @@ class RingLinks:
 
 
 def ring(cluster: Cluster, devices: Iterable[int]) -> RingLinks:
-    """That of `devices` in their order."""
-    members = sorted(devices)
-    links = (cluster.link(a, b) for a, b in zip(members, (*members[1:], members[0]), strict=True))
-    return RingLinks(len(members), frozenset((link.latency, link.bandwidth) for link in links))
+    """That of `devices` in their order: it has links of each level that joins several of them, or
+    several of the groups below that they are in."""
+    inside = list(devices)
+    members, joining = len(inside), []
+    for level in cluster.levels:
+        groups = list(dict.fromkeys(member // level.count for member in inside))
+        if len(groups) < len(inside):
+            joining.append(level)
+        inside = groups
+    links = joining or cluster.levels[:1]
+    return RingLinks(members, frozenset((link.latency, link.bandwidth) for link in links))

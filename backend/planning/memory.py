@@ -232,7 +232,13 @@ class MemoryRule:
         return Bounds(np.array(list(steps.values()), dtype=np.float64), held, copies)
 
     def _alike(self, held: tuple[int, int], low: int, high: int, after: int) -> int:
-        """Up to how many replicas, of `low` to `high`, hold the same as `low` of them."""
+        """Up to how many replicas, of `low` to `high`, hold the same as `low` of them: twice as far
+        each time, and then between the last two."""
+        step = 1
+        while low + step <= high and self.holds(low + step, after) == held:
+            low += step
+            step *= 2
+        high = min(high, low + step - 1)
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.holds(middle, after) == held else (low, middle - 1)

@@ -158,7 +158,7 @@ def drained(durations: PlanDurations, plan: Plan) -> float:
     if not drains(plan.schedule) or any(durations.one_way):
         return 0.0
     faster = tuple(
-        max(durations.cluster.at(device).speed for device in stage.devices) / durations.pace(number)
+        max(durations.cluster.speeds(stage.devices)) / durations.pace(number)
         for number, stage in enumerate(plan.partition.stages)
     )
     is_split = schedule(plan.schedule).splits(plan.kept_order)

@@ -1,9 +1,10 @@
 """Which devices stages have, changed a little: devices that are alike are moved once."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import combinations, count, islice, product, zip_longest
 
 from backend.cluster.cluster import Cluster
 
@@ -36,19 +37,17 @@ class StageDevices:
     def alike(self) -> dict[int, list[int]]:
         """Of each stage, and of the `IDLE` ones, devices that differ: in what they are, or in what
         stands beside them on some level."""
-        stage_of = self.stage_of
+        stage_of, numbers = self.stage_of, defaultdict[object, int](count().__next__)
         kinds = [
-            (stage, each.speed, each.memory or 0.0)
+            numbers[stage, each.speed, each.memory]
             for stage, each in zip(stage_of, self.cluster.each, strict=True)
         ]
-        marks: list[object] = list(kinds)
+        marks = kinds
         for size in self.cluster.sizes[1:-1]:
-            for start in range(0, len(marks), size):
-                beside = tuple(sorted(kinds[start : start + size]))
-                marks[start : start + size] = [
-                    (mark, beside) for mark in marks[start : start + size]
-                ]
-        firsts: dict[object, int] = {}
+            groups = (kinds[start : start + size] for start in range(0, len(kinds), size))
+            beside = [numbers[tuple(sorted(group))] for group in groups]
+            marks = [numbers[mark, beside[at // size]] for at, mark in enumerate(marks)]
+        firsts: dict[int, int] = {}
         for device, mark in enumerate(marks):
             firsts.setdefault(mark, device)
         found: dict[int, list[int]] = {}
@@ -143,13 +142,11 @@ def _exchanged(devices: Devices, here: int, there: int) -> Devices:
 
 def in_turn(devices: tuple[int, ...], cluster: Cluster) -> tuple[int, ...]:
     """One of each host after another, and that again."""
-    places: dict[int, int] = {}
-    order = []
+    hosts: dict[int, list[int]] = {}
     for device in sorted(devices):
-        host = cluster.host_of(device)
-        places[host] = places.get(host, -1) + 1
-        order.append((places[host], device))
-    return tuple(device for _, device in sorted(order))
+        hosts.setdefault(cluster.host_of(device), []).append(device)
+    rounds = zip_longest(*hosts.values())
+    return tuple(device for each in rounds for device in each if device is not None)
 
 
 def _differ(here: int, there: int, cluster: Cluster) -> bool:

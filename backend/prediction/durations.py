@@ -92,10 +92,7 @@ class PlanDurations:
 
     @cached_property
     def _paces(self) -> tuple[float, ...]:
-        at, stages = self.cluster.at, self.partition.stages
-        if not self.cluster.devices:
-            return (self.cluster.device.speed,) * len(stages)
-        return tuple(min(at(device).speed for device in stage.devices) for stage in stages)
+        return tuple(min(self.cluster.speeds(stage.devices)) for stage in self.partition.stages)
 
     def faster(self, device: int, stage: int) -> float:
         """How many times as fast as the seconds of `stage` `device` computes."""
@@ -168,7 +165,9 @@ class PlanDurations:
 
     def _ring(self, group: tuple[int, ...]) -> RingLinks:
         if group not in self._rings:
-            self._rings[group] = ring(self.cluster, map(self.device, group))
+            devices = self.devices
+            members = [devices[rank % len(devices)] for rank in group]
+            self._rings[group] = ring(self.cluster, members)
         return self._rings[group]
 
     @cached_property

@@ -89,7 +89,7 @@ def _works(
     works: defaultdict[int, list[_DeviceWork]] = defaultdict(list)
     ordered = profile.in_order(found.plan.partition.order) if profile else None
     for stage, compute in zip(found.plan.partition.stages, found.stage_seconds, strict=True):
-        slowest = min(cluster.at(number).speed for number in stage.devices)
+        slowest = min(cluster.speeds(stage.devices))
         for number, part in zip(stage.devices, stage.parts, strict=True):
             device, own, speed = cluster.at(number), 1 / stage.replicas, 1.0
             if stage.shares:

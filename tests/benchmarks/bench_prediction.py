@@ -27,6 +27,7 @@ SCHEDULES = {
 }
 """Per number of ranks."""
 BATCH, MICROBATCHES, PORT, PATIENCE = 8, 32, 29_645, 600
+"""Of a round at most `PATIENCE` seconds."""
 Pair = tuple[float, float, float, float]
 """Seconds per minibatch: predicted, the ends of its range, measured."""
 
@@ -96,7 +97,6 @@ def rank(rounds: int, models: list[str]) -> None:
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
 
     die_with_parent()
-    faulthandler.dump_traceback_later(PATIENCE, exit=True)
     use_one_thread()
     keep_freed_memory()
     world = join()
@@ -122,6 +122,7 @@ def raced(world, model: str, rounds: int) -> dict[str, list[Pair]]:
         lap(BATCH * 2)
     pairs: dict[str, list[Pair]] = {name: [] for name in running}
     for _ in range(rounds):
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         before = profile(course)
         for name, lap in running.items():
             seconds = measured(lap)

@@ -1,6 +1,7 @@
 """Seconds that the replicas of a stage exchange per update, for given types of its layers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from backend.cluster.ring import RingLinks
@@ -20,7 +21,7 @@ class ExchangeSeconds(NamedTuple):
         return ExchangeSeconds(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StageReplicas:
     """Replicas of a stage that work in step.
 
@@ -104,6 +105,11 @@ class StageReplicas:
                 there, back = unit.read + unit.made, unit.made + 2 * unit.read_back
         return (len(self.parts) - 1) * self.num_microbatches * (there + back)
 
+    @cached_property
+    def _different(self) -> frozenset[tuple[float, float]]:
+        """Parts with the speeds of those that take them: thousands of replicas may be alike."""
+        return frozenset(zip(self.parts, self.speeds, strict=True))
+
     @property
     def _together(self) -> float:
         """Microbatches of a round."""
@@ -119,11 +125,10 @@ class StageReplicas:
 
     def _moved(self, has: Held, needs: Held, num_bytes: int) -> float:
         """By the replica that lacks most."""
-        share = max(lacked(has, needs, part) for part in self.parts)
+        share = max(lacked(has, needs, part) for part, _ in self._different)
         return self.num_rounds * self.links.receiving(share * num_bytes * self._together)
 
     def _again(self) -> float:
         """How many times as long as of one microbatch an update computes what each has to itself
         of others' samples."""
-        rest = ((1 - part) / speed for part, speed in zip(self.parts, self.speeds, strict=True))
-        return self.num_microbatches * max(rest)
+        return self.num_microbatches * max((1 - part) / speed for part, speed in self._different)

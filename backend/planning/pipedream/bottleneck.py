@@ -56,7 +56,7 @@ class CostModel:
         return max(worst, *cuts, 0.0)
 
     def stage(self, stage: Stage) -> float:
-        pace = min(self.cluster.at(device).speed for device in stage.devices)
+        pace = min(self.cluster.speeds(stage.devices))
         span = self.cluster.span(stage.devices)
         bandwidth = self.cluster.slowest[max(span - 1, 0)]
         return float(

@@ -1,7 +1,9 @@
 """Devices for stages that were counted and not placed (`any_order`)."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from heapq import heappop, heappush
 from math import gcd
 
 from backend.planning.pipedream.any_order import CountedStage, Joined
@@ -87,11 +89,16 @@ def _slots(found: tuple[Joined, ...], free: list[list[int]], sign: int) -> Slots
         width = sum(share.replicas for share in each.shares) // max(each.copies, 1)
         wanted += [(width, number, copy) for copy in range(max(each.copies, 1))]
     slots: Slots = {}
+    places = defaultdict[int, list[int]](list)  # of the machines with so many devices left: heaps
+    for place, machine in enumerate(free):
+        places[len(machine)].append(place)
     for width, number, copy in sorted(wanted, key=lambda slot: -slot[0]):
-        rooms = [machine for machine in free if len(machine) >= width]
+        rooms = [size for size, those in places.items() if size >= width and those]
         if rooms:
-            machine = min(rooms, key=lambda room: sign * len(room))
+            place = heappop(places[min(rooms, key=lambda size: sign * size)])
+            machine = free[place]
             slots[number, copy], machine[:width] = machine[:width], []
+            heappush(places[len(machine)], place)
         elif found[number].copies:
             return None
     return slots

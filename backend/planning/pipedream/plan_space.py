@@ -1,7 +1,7 @@
 """All plans of one question: where to cut, on what to place, what to keep within."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from backend.planning.plan import Partition, Stage
 from backend.planning.work import SearchWork
 
 Ints = NDArray[np.int64]
+KEPT_BOUNDS = 4_096
+"""Of several spaces: their plans differ, what a stage holds does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +109,9 @@ class PlanSpace:
     def bounds(self, after: int, copies: int = 1) -> Bounds:
         """What a stage in front of `after` devices holds, of a pipeline that stands in so many
         machines alike."""
-        if (after, copies) not in self._bounds:
-            assert self.memory is not None
-            most = copies * self.cluster.num_devices - (after if copies == 1 else 0)
-            self._bounds[after, copies] = self.memory.bounds(max(1, most), after)
-        return self._bounds[after, copies]
+        assert self.memory is not None
+        most = copies * self.cluster.num_devices - (after if copies == 1 else 0)
+        return _bounds(self.memory, max(1, most), after)
 
-    @cached_property
-    def _bounds(self) -> dict[tuple[int, int], Bounds]:
-        return {}
+
+_bounds = lru_cache(KEPT_BOUNDS)(MemoryRule.bounds)
