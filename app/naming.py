@@ -28,6 +28,7 @@ from backend.planning.cuts import BY_HAND
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
+from backend.prediction.fewer_sites import FEWER_SITES
 from backend.runs.clusters import StoredCluster
 from backend.runs.history.followed import Followed, Following
 from backend.runs.history.listing import RunFilter
@@ -143,14 +144,18 @@ def traced_words(found: TracedRun) -> str:
     )
 
 
+NO_PLAN = "no plan makes the same updates"
+
+
 def fallback_words(found: Sequence[Fallback]) -> str:
     """How a training goes on without machines: "If one node is lost: 0.71× the samples/s; if two
-    are lost: ..."."""
+    are lost: ...", and what is other on fewer sites."""
     said = {lost: _without(found, lost) for lost in (1, 2)}
+    more = f". {FEWER_SITES}" if any(each.sites for each in found) else ""
     if said[1] == said[2]:
-        return f"If one or two nodes are lost: {said[1]}" if said[1] else ""
+        return f"If one or two nodes are lost: {said[1]}{more}" if said[1] else ""
     heads = {1: "If one node is lost", 2: "if two are lost"}
-    return "; ".join(f"{heads[lost]}: {words}" for lost, words in said.items() if words)
+    return "; ".join(f"{heads[lost]}: {words}" for lost, words in said.items() if words) + more
 
 
 def _without(found: Sequence[Fallback], lost: int) -> str:
@@ -158,7 +163,8 @@ def _without(found: Sequence[Fallback], lost: int) -> str:
     here = [each for each in found if each.count == lost]
     factors = sorted({times(each.factor) for each in here if each.plan})
     rates = " or ".join(factors[:1] + factors[1:][-1:])
-    left = ["no plan makes the same updates"] if any(each.plan is None for each in here) else []
+    none = "no site is left" if any(each.sites for each in found) else NO_PLAN
+    left = [none] if any(each.plan is None for each in here) else []
     return " or ".join(left + [f"{rates} the samples/s"] * bool(rates))
 
 

@@ -20,6 +20,7 @@ from backend.pipeline.schedules.depth import StageDepth
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import RankCoordinates, Shape
 from backend.planning.cost import Floats
+from backend.planning.local_heads import headed
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.layer import Layer
@@ -131,10 +132,12 @@ def replica_parts(
 
     A device with several chunks holds the weights of all of them, and as many activations as
     its schedule has in flight, counted at its largest chunk; with shares each replica has its own
-    number in flight. Parallel pipelines hold everything each, and what they exchange by (AvgPipe: a
-    reference of the weights together); replicas with a codec of sums hold what they have not sent.
+    number in flight. With local losses each stage has the head that suits the data. Parallel
+    pipelines hold everything each, and what they exchange by (AvgPipe: a reference of the weights
+    together); replicas with a codec of sums hold what they have not sent.
     """
-    rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
+    rule = schedule_named(plan.schedule)
+    ordered = headed(profile, plan).in_order(plan.partition.order)
     finest = state_precision_named(profile.state_precision).finest
     again = plan.recompute and rule.recomputation_frees
 

@@ -10,6 +10,8 @@ from math import isfinite
 from backend.errors import InvalidInput
 from backend.planning.rule_text import rule_words, with_settings
 
+OTHER_LABELS = "Where each site has samples of other labels, sites may learn much worse."
+"""Hsieh et al., ICML 2020, for every rule that exchanges rarely or in part."""
 MOST_EVERY = 1_000_000
 """Updates between two exchanges (a bound of ours, so that a wrong number is told)."""
 
@@ -87,7 +89,8 @@ class Sites:
 
     @property
     def period(self) -> int:
-        """Updates from one exchange of all weights to the next."""
+        """Updates from one exchange to the next: so many a site may be ahead of another at most,
+        for at an exchange it waits for all."""
         return self.every if "every" in self.kind.settings else 1
 
     @property

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from backend.planning.plan import Plan, PlanDoesNotFit
-from backend.planning.sites import read_sites
+from backend.planning.sites import OTHER_LABELS, read_sites
 from backend.planning.work import SearchWork
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.search import first_found, search
 from backend.prediction.watch import Watch
-from backend.units import bytes_text, percent_text
+from backend.units import bytes_text, count_text, percent_text
 
 
 def in_a_site(question: Question) -> Question:
@@ -59,8 +59,9 @@ def sites_reason(plan: Plan, durations: PlanDurations) -> str:
     return (
         f"{count} sites exchange by {plan.sites.words}: each sends {most}{bytes_text(sent)} after "
         f"an update, on average, {share} of a sum of the gradients. That is counted as if it were "
-        "spread evenly over the updates. What it does to learning is not predicted: where each "
-        "site has samples of other labels, sites may learn much worse."
+        "spread evenly over the updates. A site is ahead of another by "
+        f"{count_text(plan.sites.period, 'update')} at most: then it waits for it. What it does to "
+        f"learning is not predicted. {OTHER_LABELS}"
     )
 
 

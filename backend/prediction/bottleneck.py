@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from backend.cluster.cluster import Cluster
-from backend.pipeline.actions import Flow, Message
+from backend.pipeline.actions import Average, Flow, Message
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
@@ -48,6 +48,7 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
         update = sum(
             durations.update[s] + durations.exposed(s, group) + durations.gathering[s] for s in held
         )
+        update += sum(_exchange(durations, plan, shape, stage) for stage in held)
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
         if cut.stages[pipeline_rank].shares:
             busy = _busiest_replica(durations, plan, pipeline_rank, compute[pipeline_rank])
@@ -58,6 +59,14 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
         message = Message(Flow.ACTIVATION, number, 0)
         found.append(Load("cut", number, durations.transfer(message, *ranks) / channels))
     return (*found, *_hosts(durations, plan))
+
+
+def _exchange(durations: PlanDurations, plan: Plan, shape: Shape, stage: int) -> float:
+    """Seconds in which sites exchange the weights of `stage` after an update, on average."""
+    if not plan.is_apart:
+        return 0.0
+    group = shape.sharing(shape.rank_of(stage, 0))
+    return durations.collective(Average(stage, group, 0))
 
 
 def _busiest_replica(durations: PlanDurations, plan: Plan, number: int, compute: float) -> float:

@@ -22,6 +22,7 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.links import SumPart, exposed
 from backend.pipeline.schedules.catalog import schedule
+from backend.planning.local_heads import headed
 from backend.planning.plan import Partition, Plan
 from backend.planning.sites import Sites
 from backend.planning.thresholds import Thresholds
@@ -47,10 +48,9 @@ class PlanDurations:
 
     Compute is the profile's seconds divided by the device's speed, with what messages cost the
     processor, and what `update_costs` says (() = each update applies one gradient, in place).
-    Replicas sum their gradients in buckets of `bucket_bytes`; those whose
-    state is `sharded` update a part each and gather the others, within their step. Not known here:
-    whose turn it is on shared cores, who shares a link (`shared_links`), what ranks lose by sharing
-    a memory bus, what the heads of `local` losses compute, how long sums take to be coded.
+    Replicas sum their gradients in buckets of `bucket_bytes`; those whose state is `sharded` update
+    a part each and gather the others, within their step. Not known here: who shares cores or a link
+    (`shared_links`), what ranks lose by sharing a memory bus, how long sums take to be coded.
     """
 
     profile: Profile
@@ -72,7 +72,8 @@ class PlanDurations:
         """Those of a plan; one that names no schedule is of any that has one loss."""
         local = bool(plan.schedule) and schedule(plan.schedule).local
         own = plan.shard_state, BUCKET_BYTES, plan.codecs, local, plan.sites, plan.num_sites
-        return cls(profile, plan.partition, cluster, costs, *own, plan.codec_of_sums)
+        judged = headed(profile, plan)
+        return cls(judged, plan.partition, cluster, costs, *own, plan.codec_of_sums)
 
     @cached_property
     def plain(self) -> "PlanDurations":

@@ -38,8 +38,11 @@ def estimated(
     plain = plan.batch * sum(_messages(durations.plain, plan))
     for number, stage in enumerate(stages):
         round_of = plan.batch if rule.batched else stage.replicas
+        times = stage.replicas * plan.batch / round_of
+        if durations.exchange is not None:
+            between = times * durations.exchange.sent(number, plan.num_pipelines)
+            sent, plain = sent + between, plain + between
         if stage.replicas > 1:
-            times = stage.replicas * plan.batch / round_of
             sent += times * durations.reduced_bytes(number, stage.replicas)
             plain += times * durations.plain.reduced_bytes(number, stage.replicas)
     ranks = plan.partition.num_devices

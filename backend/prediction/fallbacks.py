@@ -10,6 +10,7 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.fewer import without
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
+from backend.prediction.fewer_sites import on_fewer_sites
 from backend.prediction.question import Question
 from backend.prediction.search import search
 from backend.prediction.shapes import microbatch_unit
@@ -27,10 +28,11 @@ class Fallback:
     """By what a training goes on without `count` machines.
 
     lost    which ones, by number, where that matters; () = any: they are alike
-    plan    for the devices that stay, numbered through; it makes the same updates. None where
-            there is none
+    plan    for the devices that stay, numbered through; it makes the same updates, but that on
+            fewer sites each is of fewer samples. None where there is none
     factor  its predicted samples/s over those of the plan with all machines
     fault   why there is none, for people
+    sites   on how many it goes on, where the plan has some
     """
 
     count: int
@@ -38,6 +40,7 @@ class Fallback:
     plan: Plan | None = None
     factor: float = 0.0
     fault: str = ""
+    sites: int = 0
 
     def is_for(self, lost: Sequence[int]) -> bool:
         """Whether it is for the loss of these."""
@@ -47,8 +50,8 @@ class Fallback:
 def fallbacks(
     question: Question, plan: Plan, sizes: Sequence[int], watch: Watch = UNWATCHED
 ) -> tuple[Fallback, ...]:
-    """The fallbacks of `plan` without one machine and without two; () for a single machine, and for
-    sites, which go on with all of them.
+    """The fallbacks of `plan` without one machine and without two; () for a single machine. Sites
+    go on without those that lost a machine.
     `question.cluster` has machines of so many devices each. Raises `InvalidInput` where its devices
     are others, or `plan` is not one for it."""
     cluster, num = question.cluster, len(sizes)
@@ -58,7 +61,7 @@ def fallbacks(
             f"{cluster.num_devices} devices",
             "Plan for the cluster of these nodes.",
         )
-    if num == 1 or plan.is_apart:
+    if num == 1:
         return ()
     full = question.predict(plan).samples_per_second
     asked = replace(
@@ -75,14 +78,19 @@ def fallbacks(
     def best(left: Cluster) -> Fallback:
         return _best(replace(asked, cluster=left), full, watch)
 
-    alike, found = _are_alike(cluster, sizes), []
+    def without_these(lost: tuple[int, ...]) -> Fallback:
+        if plan.is_apart:
+            return _on_fewer_sites(question, plan, sizes, lost, full)
+        tried = [best(left) for left in _parts(cluster, sizes, lost, microbatch_unit(plan))]
+        return max(tried, key=lambda each: each.factor)  # the first one where none fits
+
+    one_each = plan.sites is None or set(sizes) == {plan.sites.devices}
+    alike, found = _are_alike(cluster, sizes) and (one_each or not plan.is_apart), []
     for count in range(1, min(MOST_LOST, num - 1) + 1):
         if not alike and comb(num, count) > MOST_SETS:
             break
         for lost in [tuple(range(num - count, num))] if alike else combinations(range(num), count):
-            tried = [best(left) for left in _parts(cluster, sizes, lost, microbatch_unit(plan))]
-            chosen = max(tried, key=lambda each: each.factor)  # the first one where none fits
-            found.append(replace(chosen, count=count, lost=() if alike else lost))
+            found.append(replace(without_these(lost), count=count, lost=() if alike else lost))
     return tuple(found)
 
 
@@ -107,6 +115,17 @@ def _best(question: Question, full: float, watch: Watch) -> Fallback:
     except StageflowError as fault:
         return Fallback(0, fault=str(fault))
     return Fallback(0, plan=found.plan, factor=found.samples_per_second / full if full else 0.0)
+
+
+def _on_fewer_sites(
+    question: Question, plan: Plan, sizes: Sequence[int], lost: Sequence[int], full: float
+) -> Fallback:
+    try:
+        left, rate = on_fewer_sites(question, plan, sizes, lost)
+    except StageflowError as fault:
+        return Fallback(0, fault=str(fault))
+    factor = rate / full if full else 0.0
+    return Fallback(0, plan=left, factor=factor, sites=left.num_pipelines)
 
 
 def _are_alike(cluster: Cluster, sizes: Sequence[int]) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.pipedream import PIPEDREAM
+from backend.planning.local_heads import heads_reason
 from backend.planning.memory import memory_parts, replica_parts
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.room import check_memory, parts_text
@@ -50,6 +51,8 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     yield from _ran_ahead(question, plan)
     if warning := schedule(plan.schedule).warning:
         yield warning
+    if heads := heads_reason(profile, plan):
+        yield heads
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."
     if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from backend.profiles.local_head_cost import LocalHeadCost
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -40,6 +42,8 @@ class Layer:
     flops                floating point operations of one forward; None = not counted
     spread               half the range of the seconds of equal layers over their median, where a
                          few were measured for all of them; None = measured by itself
+    local_heads          heads that a stage which ends with it may learn from by a loss of its own,
+                         the usual one first; () = not measured
     """
 
     name: str
@@ -60,6 +64,7 @@ class Layer:
     spread: float | None = None
     work_bytes: int | None = None
     deferred_bytes: int | None = None
+    local_heads: tuple[LocalHeadCost, ...] = ()
 
     @property
     def constant_bytes(self) -> int:
@@ -101,6 +106,7 @@ class Layer:
             output_bytes=round(self.output_bytes * samples),
             saved_bytes=_times(self.saved_bytes, samples),
             deferred_bytes=_times(self.deferred_bytes, samples),
+            local_heads=tuple(h.scaled(compute, weights, samples) for h in self.local_heads),
         )
 
 

@@ -62,6 +62,10 @@ def kept_in(profile: Profile, precision: StatePrecision) -> Profile:
             layer,
             parameter_bytes=round(layer.parameter_bytes * share),
             frozen_bytes=round(layer.frozen_bytes * share),
+            local_heads=tuple(
+                replace(head, parameter_bytes=round(head.parameter_bytes * share))
+                for head in layer.local_heads
+            ),
         )
         for layer in profile.layers
     )

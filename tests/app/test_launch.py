@@ -10,6 +10,8 @@ from streamlit.testing.v1.element_tree import Block, Expander
 from app.charts.rate import rate_points
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Level
+from backend.planning.sites import OTHER_LABELS, Sites
 from backend.prediction.predict import predict
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.sample_specs import PictureSpec
@@ -289,6 +291,17 @@ def test_the_head_of_local_losses_is_chosen_where_a_plan_has_some(
     assert (run.spec.plan.schedule, run.spec.local_head) == ("local", "similarity")
     how = {"profile": seeded.profile, "planner": "gpipe-balanced", "schedule": "local"}
     assert "Each stage learns from a loss of its own" in text_of(open_page(Page.PLAN, **how))
+
+
+def test_a_launch_on_sites_warns_of_data_that_are_split_by_label(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    assert OTHER_LABELS not in text_of(open_page(Page.LAUNCH, plan=seeded.plan))
+    profile, straight = backend.profiles.get(seeded.profile), backend.plans.get(seeded.plan)
+    plan = replace(straight.prediction.plan, num_pipelines=2, sites=Sites("gaia", devices=2))
+    cluster = Cluster((Level(2, 1e10), Level(2, 1e7, sites=True)))
+    kept = backend.plans.save(profile.id, cluster, predict(profile.profile, cluster, plan))
+    assert OTHER_LABELS in text_of(open_page(Page.LAUNCH, plan=kept.id))
 
 
 def test_weights_of_the_node_may_be_a_base_under_a_new_head(

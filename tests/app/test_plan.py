@@ -222,7 +222,8 @@ def test_sites_exchange_by_the_rule_that_is_asked_for(seeded: seed.Seeded, open_
     asked = {"cluster": write_cluster(cities), "planner": "straight"}
     text = text_of(open_page(Page.PLAN, **asked, sites="diloco:every=100")).replace("\\", "")
     assert "2 sites (diloco:every=100" in text
-    assert "where each site has samples of other labels" in text
+    assert "Where each site has samples of other labels" in text
+    assert "ahead of another by 100 updates at most" in text
     unknown = text_of(open_page(Page.PLAN, **asked, sites="gossip")).replace("\\", "")
     assert "Choose one of: elastic, diloco, gaia" in unknown
     whole = open_page(Page.PLAN, cluster=write_cluster(SERVERS), sites="diloco")

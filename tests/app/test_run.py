@@ -7,7 +7,8 @@ from app.formats import seconds
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.people.project import DEFAULT_PROJECT, Retention
-from backend.runs.events import ACCURACY, LOSS, CoreUse, Metrics, of_stage
+from backend.planning.sites import OTHER_LABELS
+from backend.runs.events import ACCURACY, LOSS, OF_SITES, CoreUse, Metrics, of_stage
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -71,6 +72,20 @@ def test_heads_of_stages_are_drawn_together(backend: Backend, open_page: Open) -
     charts = [chart.proto for chart in page.get("vega_lite_chart")]
     together = [each for each in charts if '"stage 1"' in each.spec]
     assert len(together) == 2
+
+
+def test_how_far_sites_are_apart_is_drawn_with_what_makes_them_learn_worse(
+    backend: Backend, open_page: Open
+) -> None:
+    definition = backend.definitions.add_zoo("vgg_digits")
+    _, profile = seed.profile_run(backend, definition.id)
+    attempt = seed.running(backend, definition.id, seed.plan_for(backend, profile))
+    assert OTHER_LABELS not in text_of(open_page(Page.RUN, id=attempt.run.id))
+    for name in OF_SITES:
+        attempt.metrics(Metrics(name, (1, 2), (0.5, 0.4), (1.0, 2.0)))
+    page = open_page(Page.RUN, id=attempt.run.id)
+    assert not page.exception
+    assert OTHER_LABELS in text_of(page)
 
 
 def test_what_it_was_asked_for_is_a_table(seeded: seed.Seeded, open_page: Open) -> None:

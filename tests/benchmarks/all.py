@@ -42,6 +42,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "local_losses": (
         ("--network", "loopback", "--models", "vgg_digits", "--stages", "2", "--epochs", "1"),
     ),
+    "local_heads": (("--models", "vgg_digits"),),
     "bytes": (("--models", "recommender", "--epochs", "1"),),
     "run_ahead": (("--networks", "100mbit", "--models", "lstm", "--rounds", "1"),),
     "sandbox": (("3", "vgg_digits", "2"),),
@@ -52,7 +53,7 @@ WRITERS = {
     *("big_models", "by_parts", "bytes", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
     *("codecs", "local_losses", "prediction", "run_ahead", "shared_node", "shares", "synthesised"),
-    *("bubbles", "first_answer", "timeline"),
+    *("bubbles", "first_answer", "local_heads", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

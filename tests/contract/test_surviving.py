@@ -8,6 +8,8 @@ from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sites import Sites
+from backend.prediction.fewer_sites import FEWER_SITES
 from backend.prediction.predict import predict
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
@@ -85,6 +87,37 @@ def test_what_is_left_goes_on(backend: Backend, spec: TrainSpec, impatient, gone
     assert backend.runs.get(run.id).spec == run.spec
     (checkpoint,) = attempt.beginnings()
     assert not attempt.is_cut_alike(checkpoint)
+
+
+@pytest.fixture
+def on_sites(backend: Backend, spec: TrainSpec) -> TrainSpec:
+    """The whole model on each of two nodes, which are sites."""
+    stored = backend.plans.get(spec.plan_id)
+    profile = backend.profiles.get(stored.profile_id)
+    whole = Partition((Stage(0, 3, (0,)),))
+    sites = Sites("diloco", devices=1)
+    plan = Plan("", whole, "gpipe", 4, batch=6, num_pipelines=2, sites=sites)
+    cluster = from_nodes([CPU] * 2)
+    kept = backend.plans.save(profile.id, cluster, predict(profile.profile, cluster, plan))
+    return replace(spec, plan=plan, plan_id=kept.id, nodes=("a", "b"))
+
+
+def test_a_lost_site_is_told_and_after_a_while_the_others_go_on(
+    backend: Backend, on_sites: TrainSpec, monkeypatch: pytest.MonkeyPatch
+):
+    run = backend.runs.submit(on_sites)
+    (fallback,) = run.fallbacks
+    assert (fallback.sites, fallback.plan.num_pipelines, fallback.plan.sites) == (1, 1, None)
+    lose(backend, claimed(backend, run), "b", "c")  # the third could stand in
+    assert backend.dispatch.claim(run.id, "a") is None
+    reason = str(backend.runs.why_apart(backend.runs.get(run.id)))
+    assert f"goes on by {fallback.plan.label} on 1 site of 2, at 0." in reason
+    assert FEWER_SITES in reason
+    monkeypatch.setattr(survival, "WAIT", 0.0)
+    now = claimed(backend, run).run.spec
+    assert isinstance(now, TrainSpec)
+    assert (now.plan, now.nodes) == (fallback.plan, ("a",))
+    assert now.round == 12  # an epoch is as long as it was: whole batches of both sites
 
 
 def test_it_waits_first(backend: Backend, spec: TrainSpec):

@@ -1,5 +1,7 @@
 """A profile whose layers were timed in a chain, as in training, beside the whole model."""
 
+from dataclasses import replace
+
 import torch
 
 from backend.profiles.profile import Profile
@@ -12,6 +14,7 @@ from workers.definitions.prepare import prepare
 from workers.definitions.samples import Batch, tensors
 from workers.profiler.described import graph_of
 from workers.profiler.layer_costs import layer_costs
+from workers.profiler.local_head_costs import local_head_costs
 from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure
 from workers.profiler.retrace import traced_again
 from workers.profiler.sizes import (
@@ -51,9 +54,16 @@ def whole_profile(
     sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
     peak = sizes.peak if sizes else None
     forward, backward, update = measured.seconds(measured.whole)
+    layers = layer_costs(layered, measured, sizes)
+    if sizes:
+        how = definition.loss, spec.repetitions, spec.precision
+        heads = local_head_costs(layered, batch, *how, sum(sizes.flops))
+        layers = tuple(
+            replace(layer, local_heads=own) for layer, own in zip(layers, heads, strict=True)
+        )
     return Profile(
         name="",
-        graph=graph_of(layered, layer_costs(layered, measured, sizes)),
+        graph=graph_of(layered, layers),
         microbatch=spec.microbatch,
         whole_forward=forward,
         whole_backward=backward,

@@ -12,9 +12,11 @@ from app.components.launch.place_form import place_form
 from app.components.launch.stop_form import stop_form
 from app.components.launch.tracker_form import tracker_form
 from app.components.launch.weights_form import weights_form
+from app.formats import plain
 from app.session.state import Param
 from backend.pipeline.schedules.catalog import schedule
 from backend.planning.optimizers import OPTIMIZERS
+from backend.planning.sites import OTHER_LABELS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.local_heads import LOCAL_HEADS
 from backend.runs.request.spec import TrainSpec
@@ -87,6 +89,8 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         chosen = _local_head(chosen, fields)
     with st.container():  # one place of the page, so that what is open below stays open
         chosen = replace(chosen, data=data_form(spec.data, fields))
+    if spec.plan.is_apart:
+        st.caption(plain(OTHER_LABELS))
     chosen = optimizer_form(stop_form(chosen, fields), fields)
     return tracker_form(place_form(_precision_form(chosen, fields)), fields)
 

@@ -18,6 +18,7 @@ from app.components.shell.layout import card, figures
 from app.formats import plain
 from app.naming import attempt_plan
 from app.queries.segments import expected_of, predicted_energy
+from backend.planning.sites import OTHER_LABELS
 from backend.runs.events import (
     ACCURACY,
     ENERGY,
@@ -126,6 +127,8 @@ def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int
         if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS) and stage_of(name) not in heads:
             with card(plain(name[:1].upper() + name[1:]), CAPTIONS.get(name, OWN)):
                 _curve(run_id, name, share=name == SITES_SPREAD)
+                if name == SITES_SPREAD:
+                    st.caption(plain(OTHER_LABELS))
 
 
 def _first_evaluation(spec: TrainSpec) -> str:

@@ -22,6 +22,5 @@ LOCAL = Schedule(
     searched=False,
     local=True,
     warning="Each stage learns from a loss of its own, not from the model's: accuracy may be lower "
-    "than with backpropagation, the more so the more stages there are. Predicted seconds and "
-    "memory leave out the heads of the stages.",
+    "than with backpropagation, the more so the more stages there are.",
 )

@@ -9,6 +9,7 @@ from math import lcm
 
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.fallbacks import Fallback, fallbacks
+from backend.prediction.fewer_sites import FEWER_SITES
 from backend.prediction.question import Question
 from backend.prediction.shapes import microbatch_unit
 from backend.prediction.watch import Watch
@@ -20,6 +21,7 @@ from backend.runs.request.combinations import check_combinations
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.services.runs.stores import Stores
+from backend.units import count_text
 
 WAIT = 60.0
 """Seconds for which nodes are waited for in any case."""
@@ -103,9 +105,13 @@ def prospect(run: Run, nodes: Sequence[Node]) -> str:
         return ""
     if found.plan is None:
         return f" No plan fits what is left: {found.fault}."
+    on, more = "", ""
+    if found.sites:
+        of = run.spec.plan.num_sites
+        on, more = f" on {count_text(found.sites, 'site')} of {of}", f" {FEWER_SITES}."
     return (
-        f" After {WAIT:.0f} s it goes on by {found.plan.label}, at {found.factor:.2f} of its "
-        "samples/s, where that is expected to take less time than waiting."
+        f" After {WAIT:.0f} s it goes on by {found.plan.label}{on}, at {found.factor:.2f} of its "
+        f"samples/s, where that is expected to take less time than waiting.{more}"
     )
 
 

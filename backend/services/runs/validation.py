@@ -5,6 +5,7 @@ from math import inf, isfinite
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule
+from backend.planning.local_heads import headed
 from backend.planning.memory import replica_parts
 from backend.planning.room import check_memory
 from backend.prediction.predict import check_plan
@@ -180,6 +181,7 @@ def _check_memory(spec: TrainSpec, profile: Profile, cluster: Cluster) -> None:
     """Raise `PlanDoesNotFit`: the plan may have been made for another optimizer, or for state in
     another precision."""
     kept = kept_in(at_microbatch(profile, spec.plan.microbatch), spec.state_precision)
+    kept = headed(kept, spec.plan, spec.local_head)
     held = replica_parts(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.planned)
     check_memory(held, cluster, spec.plan.partition)
 

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sites import Sites
 from backend.prediction.predict import predict
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
@@ -138,6 +139,30 @@ def test_what_replicas_have_is_not_trained_again(new_hosts, sequential):
     assert fallback.plan.partition.num_devices > len(hosts.backend.nodes.list()[0].devices)
     assert second.step >= told > 10
     is_as_sequential(hosts, run.id, sequential)
+
+
+def test_a_site_goes_on_without_the_other_one(new_hosts):
+    """From the weights that both had in common, to the end of the same epoch."""
+    hosts = new_hosts(2)
+    hosts.start(AGENT)
+    spec = stored(hosts, MODEL, lambda num: (range(num), range(num, 2 * num)))
+    kept, whole = hosts.backend.plans.get(spec.plan_id), Partition((Stage(0, 4, (0,)),))
+    sites = Sites("diloco", every=2, devices=len(hosts.backend.nodes.list()[0].devices))
+    plan = replace(spec.plan, partition=whole, num_pipelines=2, sites=sites)
+    profile = hosts.backend.profiles.get(kept.profile_id).profile
+    found = predict(profile, kept.cluster, plan)
+    number = hosts.backend.plans.save(kept.profile_id, kept.cluster, found).id
+    run = hosts.backend.runs.submit(replace(spec, plan=plan, plan_id=number))
+    (fallback,) = run.fallbacks
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
+    hosts.kill("host-1")
+    ended = hosts.until_final(run.id)
+    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
+    attempts = hosts.backend.runs.attempts(run.id)
+    assert attempts[0].error.kind == "NodeLost"
+    last = attempts[-1]
+    assert (last.node, last.plan, fallback.sites) == ("host-0", fallback.plan, 1)
+    assert [step for step, _ in curve(hosts, run.id)] == list(range(UPDATES))
 
 
 def test_it_takes_the_larger_plan_again_at_a_checkpoint(hosts, sequential):

@@ -8,8 +8,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from backend.cluster.cluster import Cluster, Level
 from backend.codec import from_json, to_json
 from backend.planning.sites import Sites
+from backend.prediction import predict
+from backend.profiles.layer import Layer
+from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.events import (
     ENERGY,
     HELD_OUT_LOSS,
@@ -232,8 +236,8 @@ def test_the_best_evaluation_is_kept_as_a_checkpoint(
     assert float(total) / float(count) == better[-1][1]
 
 
-def test_bytes_between_sites_are_told_beside_those_of_sums(
-    write_job, train_spec, ended, tmp_path: Path
+def test_bytes_between_sites_are_told_beside_those_of_sums_and_are_those_that_are_predicted(
+    write_job, train_spec, ended, tmp_path: Path, monkeypatch
 ) -> None:
     spec = train_spec(0, 4, schedule="1f1b-flush", batch=2, epochs=1)
     sites = Sites("diloco", every=4, devices=1)
@@ -245,6 +249,14 @@ def test_bytes_between_sites_are_told_beside_those_of_sums(
     assert updates >= 4
     assert points(found, SITES_SENT)[0][1] == 2 * weights * (updates // 4)
     assert points(found, SITES_SUMS)[0][1] == 2 * weights * updates
+    for most in (predict.MOST_FORWARDS, 0):  # simulated, and estimated: nothing else is sent
+        monkeypatch.setattr(predict, "MOST_FORWARDS", most)
+        layers = [Layer(f"{n}", "Linear", 1e-3, 1e-3, 96, weights * (n == 1)) for n in range(4)]
+        profile = Profile("digits", ModelGraph.chain(tuple(layers)), plan.microbatch)
+        told = predict.predict(profile, Cluster((Level(2, 1e8),)), plan)
+        assert told.is_simulated == (most > 0)
+        counted = updates // 4 * 4 * plan.num_pipelines
+        assert points(found, SITES_SENT)[0][1] == pytest.approx(told.sent_bytes * counted)
     [(_, spread)] = points(found, SITES_SPREAD)
     assert (0 < spread < 1) if updates % 4 else spread == 0  # sites are one once they exchanged
 

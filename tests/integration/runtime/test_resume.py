@@ -8,6 +8,7 @@ from typing import Literal
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -273,6 +274,35 @@ def test_state_goes_on_in_another_precision_and_partition(trained: Trained, tmp_
     assert model(tmp_path)["0.weight"].dtype == torch.float32
     for step, value in losses(back).items():
         assert value == pytest.approx(losses(whole)[step], abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [FLUSHING["sites"], replace(FLUSHING["gaia"], sites=Sites("gaia", threshold=0.5))],
+    ids=["sites", "gaia"],
+)
+def test_one_site_goes_on_from_the_weights_that_all_have_in_common_and_all_go_on_from_its(
+    plan: Plan, trained: Trained, tmp_path: Path
+):
+    """As from a checkpoint of one pipeline whose weights are the common ones, to the last bit."""
+    alone = replace(plan, num_pipelines=1, sites=None)
+    begin = checkpoints(trained(plan))[4]
+    first = trained(alone, begin)
+    end, later = model(tmp_path), checkpoints(first)[1]
+    both = losses(trained(plan, later))
+    assert min(both) == later.step
+    for file in files(begin):
+        with safe_open(file, "pt") as opened:
+            lane, tensors = opened.metadata(), load_file(file)
+        common = {f"weight/{k[10:]}": t for k, t in tensors.items() if k.startswith("reference/")}
+        assert any(not torch.equal(tensors[key], weight) for key, weight in common.items())
+        file.unlink()
+        if lane["lane"] == "0":
+            kept = {key: tensor.clone() for key, tensor in (tensors | common).items()}
+            save_file(kept, file, lane)
+    again = trained(alone, begin)
+    assert losses(again) == losses(first)
+    assert all(torch.equal(model(tmp_path)[weight], end[weight]) for weight in end)
 
 
 @pytest.mark.parametrize("name", STASHING)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from app.naming import SHORT, fallback_words, partition_name, plan_name, rank_names
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.fallbacks import Fallback
+from backend.prediction.fewer_sites import FEWER_SITES
 
 
 def a_partition(replicas: list[int]) -> Partition:
@@ -41,6 +42,10 @@ def test_fallbacks_in_a_line() -> None:
     neither = (Fallback(1, ()), Fallback(2, ()))
     assert fallback_words(neither) == f"If one or two nodes are lost: {missing}"
     assert fallback_words(()) == ""
+    sites = Fallback(1, (), plan, 0.5, sites=1), Fallback(2, (), fault="each has lost one")
+    assert fallback_words(sites) == (
+        f"If one node is lost: 0.50× the samples/s; if two are lost: no site is left. {FEWER_SITES}"
+    )
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40))

@@ -10,9 +10,9 @@ from backend.errors import InvalidInput
 from backend.pipeline.exchange.text import format_program, parse_program
 from backend.planning.plan import PlanDoesNotFit
 from backend.planning.sites import Sites
+from backend.prediction import predict
 from backend.prediction.across_sites import across
 from backend.prediction.answer import cut_by_hand, rank
-from backend.prediction.fallbacks import fallbacks
 from backend.prediction.predict import check_plan, predicted_program
 from backend.prediction.question import Question
 from backend.prediction.same_updates import goes_on_from
@@ -68,6 +68,27 @@ def test_rare_exchanges_cost_less_time_over_slow_links() -> None:
     assert often.samples_per_second < rarely.samples_per_second
 
 
+@pytest.mark.parametrize("schedule", ["1f1b-flush", "pipedream"])
+@pytest.mark.parametrize("rule", ["diloco:every=4", "gaia", "elastic"])
+def test_what_is_not_simulated_sends_as_much(rule: str, schedule: str, monkeypatch) -> None:
+    """Replicas exchange each, in every site; the exchange holds the rate of an estimate back."""
+    cluster = Cluster((Level(3, 1e10), BETWEEN), Device("cpu", 1e9))
+    question = replace(asked(rule, planner="", schedule=schedule, batch=4), cluster=cluster)
+    simulated = cut_by_hand(question, "2x2-4x1").prediction
+    monkeypatch.setattr(predict, "MOST_FORWARDS", 0)
+    told = replace(question).predict(simulated.plan)
+    assert not told.is_simulated
+    assert told.sent_bytes == pytest.approx(simulated.sent_bytes)
+    assert 0.8 <= told.samples_per_second / simulated.samples_per_second <= 2
+
+
+def test_how_far_sites_run_apart_is_said() -> None:
+    for rule, words in (("diloco:every=50", "50 updates"), ("gaia", "1 update"), ("elastic", "1 ")):
+        (found,) = rank(asked(rule))
+        (said,) = (reason for reason in found.reasons if "sites exchange" in reason)
+        assert f"ahead of another by {words}" in said
+
+
 def test_a_cut_by_hand_is_that_of_each_site() -> None:
     question = asked("elastic", planner="")
     plan = cut_by_hand(question, "1x1-4x1").prediction.plan
@@ -109,7 +130,6 @@ def test_a_training_goes_on_by_a_plan_with_the_same_rule_alone() -> None:
     plan = rank(asked("diloco"))[0].prediction.plan
     assert goes_on_from(plan, replace(plan, sites=replace(plan.sites, devices=4)))
     assert not goes_on_from(plan, replace(plan, sites=Sites("elastic", devices=2)))
-    assert fallbacks(asked("diloco"), plan, (2, 2, 2)) == ()
 
 
 def test_sites_are_read_as_they_are_written() -> None:

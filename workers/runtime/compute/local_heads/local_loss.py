@@ -55,7 +55,15 @@ class LocalLosses:
         if not schedule(spec.plan.schedule).local:
             return None
         length = max(spec.data.buckets) if data.train.lengths is not None else None
-        target = target_of(data.first(spec.plan.microbatch, length)[1])
+        answers = data.first(spec.plan.microbatch, length)[1]
+        return LocalLosses.judging(answers, scores, spec.local_head, spec.seed, device)
+
+    @staticmethod
+    def judging(
+        answers: Samples, scores: int | None, name: str, seed: int, device: torch.device
+    ) -> "LocalLosses":
+        """Those with heads called `name`, "" = the one that suits `answers`. Raises likewise."""
+        target = target_of(answers)
         values = isinstance(target, Tensor) and target.is_floating_point()
         allowed = (2,) if values else (1, 2)
         if scores is None or not isinstance(target, Tensor) or target.dim() not in allowed:
@@ -65,7 +73,7 @@ class LocalLosses:
                 "this model or its data are others",
                 "Use a schedule without local losses, such as '1f1b-flush'.",
             )
-        if spec.local_head == SIMILARITY and (values or target.dim() > 1):
+        if name == SIMILARITY and (values or target.dim() > 1):
             raise InvalidInput(
                 "similarity matching compares samples of a class, and the answers in these data "
                 "are no classes of whole samples",
@@ -73,7 +81,7 @@ class LocalLosses:
             )
         of_tokens = target.dim() == 2 and not values
         usual = LOW_RANK if of_tokens else LINEAR
-        return LocalLosses(spec.local_head or usual, scores, of_tokens, spec.seed, device)
+        return LocalLosses(name or usual, scores, of_tokens, seed, device)
 
     def made(self, stage: int, specs: Sequence[TensorSpec], of_model: Loss) -> LocalLoss:
         """That of stage number `stage`, which hands on a bundle of these specs; alike on every

@@ -1,5 +1,7 @@
 """What pipelines exchange: what it conserves, where it stands still, and what it is equal to."""
 
+from threading import Barrier, Semaphore, Thread
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
 from backend.planning.sites import SITE_RULES, Sites, read_sites
-from tests.unit.workers.runtime.state.peers import Still, exchanged
+from tests.unit.workers.runtime.state.peers import Still, Thereby, exchanged
 from workers.runtime.state.exchanges.catalog import EXCHANGES, exchange_of
 from workers.runtime.state.exchanges.diloco import DiLoCo
 from workers.runtime.state.exchanges.elastic import Elastic
@@ -194,6 +196,73 @@ def test_sites_of_gaia_differ_by_what_they_hold_back(
         if full and update % full == 0:
             assert not held[0].any()
             assert not held[1].any()
+
+
+@pytest.mark.parametrize(("update", "sent"), [(1, 0), (2, 0), (3, 10), (9, 10)])
+def test_gaias_threshold_falls_as_one_over_the_root_of_the_updates(update: int, sent: int) -> None:
+    """Of 0.06 of the weight: below 0.1 and 0.0707, above 0.0577 and 0.0333."""
+    (rule, _), _ = gaia(2, [torch.ones(100)], threshold=0.1)
+    moved = torch.ones(100)
+    moved[:10] = 1 / 0.94  # half of the change is held back: 0.06 of what the weight is then
+    moved[:10] += moved[:10] - 1
+    held = 0.5 * (moved[0] - 1)
+    assert float(held / (1 + held)) == pytest.approx(0.06, abs=1e-4)
+    rule.exchange([moved], update, Still())
+    assert rule.sent == 8 * sent
+    assert int((rule.state["held_back"][0] != 0).sum()) == 10 - sent
+
+
+@pytest.mark.parametrize(("count", "num_bytes"), [(49, 49 * 8), (50, 400), (90, 400)])
+def test_gaia_sends_all_without_places_where_that_is_no_more(count: int, num_bytes: int) -> None:
+    (rule, _), _ = gaia(2, [torch.ones(100)], threshold=0.1)
+    moved = torch.full((100,), 1.001)
+    moved[:count] = 2.0
+    rule.exchange([moved], 1, Still())
+    assert rule.sent == num_bytes
+    assert int((rule.state["held_back"][0] != 0).sum()) == (0 if num_bytes == 400 else 100 - count)
+
+
+class Watched(Thereby):
+    """Tells when it has come to an exchange."""
+
+    def __init__(self, place: int, barrier: Barrier, table: dict, came: Semaphore) -> None:
+        super().__init__(place, barrier, table)
+        self._came = came
+
+    def sum(self, tensor: torch.Tensor) -> None:
+        self._came.release()
+        super().sum(tensor)
+
+    def gathered(self, value: int) -> list[int]:
+        self._came.release()
+        return super().gathered(value)
+
+
+@pytest.mark.parametrize(
+    "sites", [Sites("elastic"), Sites("gaia"), Sites("diloco", every=3)], ids=lambda each: each.rule
+)
+def test_a_site_waits_for_the_others_at_its_exchange(sites: Sites) -> None:
+    """The other one makes no update until this one has come: it is `period` ahead by then."""
+    barrier, table, came = Barrier(2), {}, Semaphore(0)
+    made = [0, 0]
+
+    def trained(place: int, updates: int) -> None:
+        rule, weights = exchange_of(sites, 0.5), [torch.ones(2)]
+        rule.begin(weights)
+        peers = Watched(place, barrier, table, came)
+        for update in range(1, updates + 1):
+            made[place] = update
+            rule.exchange(weights, update, peers)
+
+    ahead = Thread(target=trained, args=(0, 2 * sites.period))
+    ahead.start()
+    came.acquire()
+    assert made == [sites.period, 0]
+    behind = Thread(target=trained, args=(1, 2 * sites.period))
+    behind.start()
+    ahead.join()
+    behind.join()
+    assert made == [2 * sites.period] * 2
 
 
 def test_gaia_promises_that_what_is_held_back_is_small() -> None:
