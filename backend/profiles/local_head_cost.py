@@ -26,10 +26,11 @@ class LocalHeadCost:
 
     def scaled(self, compute: float, weights: float, samples: float) -> "LocalHeadCost":
         """As a layer is scaled (`Layer.scaled`)."""
+        steady = min(self.work_bytes, self.parameter_bytes)
         return replace(
             self,
             seconds=self.seconds * compute,
-            work_bytes=round(self.work_bytes * samples),
+            work_bytes=steady + round((self.work_bytes - steady) * samples),
             flops=self.flops * samples,
             update=self.update * weights,
             adding=self.adding * weights,

@@ -21,7 +21,7 @@ from backend.profiles.local_head_cost import LocalHeadCost
 from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.what_if import at_microbatch, kept_in
 
-LINEAR = LocalHeadCost("linear", 5e-4, 4_000, 100, 1e3, 1e-5, 2e-5, 3e-5)
+LINEAR = LocalHeadCost("linear", 5e-4, 4_000, 5_000, 1e3, 1e-5, 2e-5, 3e-5)
 LARGE = LocalHeadCost("similarity", 9e-3, 9_000, 10**6, 1e4, 4e-5, 5e-5, 6e-5)
 HALVES = {"backward_input": 1.2e-3, "backward_weight": 1e-3}
 
@@ -131,7 +131,7 @@ def test_seconds_and_memory_of_a_plan_have_them() -> None:
 
 def test_they_are_scaled_as_their_layers() -> None:
     half = at_microbatch(PROFILE, 4).layers[0].local_heads[0]
-    assert (half.seconds, half.work_bytes, half.flops) == (LINEAR.seconds / 2, 50, 500)
+    assert (half.seconds, half.work_bytes, half.flops) == (LINEAR.seconds / 2, 4_500, 500)
     assert (half.parameter_bytes, half.update) == (LINEAR.parameter_bytes, LINEAR.update)
     kept = kept_in(PROFILE, "bfloat16").layers[0].local_heads[0]
     assert (kept.parameter_bytes, kept.seconds) == (LINEAR.parameter_bytes / 2, LINEAR.seconds)

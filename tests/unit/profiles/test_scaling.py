@@ -4,6 +4,7 @@ from dataclasses import asdict, fields, replace
 
 from backend.prediction.parallel_pipelines import with_gain
 from backend.profiles.layer import Layer
+from backend.profiles.local_head_cost import LocalHeadCost
 from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.roofline import Peak
 from backend.profiles.transfer import carried
@@ -13,15 +14,23 @@ COMPUTE = {"forward", "backward", "backward_input", "backward_weight"}
 WEIGHTS = {"update", "adding", "out_of_place_update"}
 SAMPLES = {"output_bytes", "saved_bytes", "deferred_bytes", "flops"}
 FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes", "frozen_bytes", "spread", "work_bytes"}
-LAYER = Layer(**{f.name: 8 for f in fields(Layer)} | {"name": "l", "kind": "Linear"})
+HEADS = {"local_heads"}
+"""Those have numbers of their own."""
+HEAD = LocalHeadCost(**{f.name: 8 for f in fields(LocalHeadCost)} | {"name": "h"})
+NAMED = {"name": "l", "kind": "Linear", "local_heads": (HEAD,)}
+LAYER = Layer(**{f.name: 8 for f in fields(Layer)} | NAMED)
 PROFILE = Profile("p", ModelGraph((LAYER,), ()), 8)
 
 
 def factors(layer: Layer) -> dict[str, float]:
     """By how much each number of the layer has changed."""
-    return {
-        name: value / 8 for name, value in asdict(layer).items() if name not in {"name", "kind"}
-    }
+    return {name: value / 8 for name, value in asdict(layer).items() if name not in NAMED}
+
+
+def factors_of_head(layer: Layer) -> dict[str, float]:
+    """The same of its head."""
+    [head] = layer.local_heads
+    return {name: value / 8 for name, value in asdict(head).items() if name != "name"}
 
 
 def expected(compute=1.0, weights=1.0, samples=1.0) -> dict[str, float]:
@@ -34,8 +43,11 @@ def expected(compute=1.0, weights=1.0, samples=1.0) -> dict[str, float]:
 
 
 def test_every_field_of_a_layer_is_scaled_with_one_thing_or_stays():
-    assert {f.name for f in fields(Layer)} == COMPUTE | WEIGHTS | SAMPLES | FIXED
+    assert {f.name for f in fields(Layer)} == COMPUTE | WEIGHTS | SAMPLES | FIXED | HEADS
     assert factors(LAYER.scaled(2, 4, 8)) == expected(2, 4, 8)
+    fixed = {"parameter_bytes": 1.0, "work_bytes": 1.0}
+    head = {"seconds": 2.0, "flops": 8.0} | dict.fromkeys(WEIGHTS, 4.0) | fixed
+    assert factors_of_head(LAYER.scaled(2, 4, 8)) == head
     assert LAYER.scaled() == LAYER
 
 
