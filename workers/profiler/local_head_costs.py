@@ -16,10 +16,11 @@ from workers.definitions.layers import LayeredModel
 from workers.definitions.samples import Batch, Samples, mapped, tensors
 from workers.definitions.tracing.record import TensorSpec
 from workers.profiler.measure import Bench, LayerTimes, ModelTimes, do_nothing, repeated, usual
-from workers.profiler.room import COPIES, free
+from workers.profiler.room import COPIES
 from workers.profiler.sizes import flops, saved_bytes, work_bytes
 from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.stage import Precision, StageModule, Tensors
+from workers.runtime.process import free
 from workers.runtime.state.optimizers import Momentum
 
 META = torch.device("meta")
