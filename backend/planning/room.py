@@ -37,6 +37,8 @@ def least_room(
 
 
 def _least(held: Sequence[Holding], stage: Stage, cluster: Cluster) -> DeviceRoom:
+    if not cluster.devices and held.count(held[0]) == len(held):
+        return DeviceRoom(0, held[0], cluster.device)
     every = (
         DeviceRoom(replica, own, cluster.at(device))
         for replica, (own, device) in enumerate(zip(held, stage.devices, strict=True))

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, count, islice, product, zip_longest
+from itertools import combinations, islice, product, zip_longest
+from itertools import count as counter
 
 from backend.cluster.cluster import Cluster
 
@@ -37,7 +38,7 @@ class StageDevices:
     def alike(self) -> dict[int, list[int]]:
         """Of each stage, and of the `IDLE` ones, devices that differ: in what they are, or in what
         stands beside them on some level."""
-        stage_of, numbers = self.stage_of, defaultdict[object, int](count().__next__)
+        stage_of, numbers = self.stage_of, defaultdict[object, int](counter().__next__)
         kinds = [
             numbers[stage, each.speed, each.memory]
             for stage, each in zip(stage_of, self.cluster.each, strict=True)

@@ -36,7 +36,7 @@ def is_like(one: int, other: int, stages, cluster: Cluster) -> bool:
 def test_of_alike_devices_one_is_taken(case):
     stages, cluster = case
     found = StageDevices(stages, cluster)
-    chosen = sum(found.alike.values(), [])
+    chosen = [device for devices in found.alike.values() for device in devices]
     for device in range(cluster.num_devices):
         assert sum(is_like(device, each, stages, cluster) for each in chosen) == 1
     for stage, devices in found.alike.items():
