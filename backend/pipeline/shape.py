@@ -1,5 +1,6 @@
 """How many of everything a program has, and the coordinates of each of its ranks."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,20 +108,14 @@ class Shape:
     @cached_property
     def coordinates(self) -> tuple["RankCoordinates", ...]:
         """Of every rank, in rank order."""
-        return tuple(
-            RankCoordinates(
-                pipeline * self.num_devices + first + replica,
-                pipeline_rank,
-                replica,
-                self,
-                pipeline,
-            )
-            for pipeline in range(self.num_pipelines)
-            for pipeline_rank, (first, count) in enumerate(
-                zip(self.first_ranks, self.replicas, strict=True)
-            )
-            for replica in range(count)
-        )
+        return tuple(map(self.at, range(self.num_ranks)))
+
+    def at(self, rank: int) -> "RankCoordinates":
+        """Those of one rank: a large shape's others may not be needed."""
+        pipeline, place = divmod(rank, self.num_devices)
+        pipeline_rank = bisect_right(self.first_ranks, place) - 1
+        replica = place - self.first_ranks[pipeline_rank]
+        return RankCoordinates(rank, pipeline_rank, replica, self, pipeline)
 
     def shares_at(self, pipeline_rank: int) -> Shares:
         """Those of the replicas at a pipeline rank; () = one microbatch of a round each."""

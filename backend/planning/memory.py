@@ -156,7 +156,7 @@ def replica_parts(
     for pipeline_rank in range(shape.pipeline_size):
         group = shape.group_of(pipeline_rank)
         stages = [plan.partition.stages[number] for number in shape.stages_of(pipeline_rank)]
-        first = shape.coordinates[group[0]]
+        first = shape.at(group[0])
         if first.shares_here:
             each = tuple(held_at(shape.coordinates[rank], stages) for rank in group)
         else:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, islice, product, zip_longest
 from itertools import count as counter
 
@@ -14,6 +14,8 @@ FEW_STAGES = 6
 """Stages up to which a device may move to any other; of more to a neighbouring one."""
 FEW_DEVICES = 8
 """Devices that are divided between two stages in every way; more by halves, or one is set apart."""
+KEPT = 64
+"""Stages' devices of which it is kept in which order the hosts are taken in turn."""
 Devices = tuple[tuple[int, ...], ...]
 """Those of each stage."""
 
@@ -143,9 +145,15 @@ def _exchanged(devices: Devices, here: int, there: int) -> Devices:
 
 def in_turn(devices: tuple[int, ...], cluster: Cluster) -> tuple[int, ...]:
     """One of each host after another, and that again."""
+    return _in_turn(devices, cluster.levels[0].count)
+
+
+@lru_cache(KEPT)
+def _in_turn(devices: tuple[int, ...], host: int) -> tuple[int, ...]:
+    """The same for hosts of so many devices: neighbours have most stages in common."""
     hosts: dict[int, list[int]] = {}
     for device in sorted(devices):
-        hosts.setdefault(cluster.host_of(device), []).append(device)
+        hosts.setdefault(device // host, []).append(device)
     rounds = zip_longest(*hosts.values())
     return tuple(device for each in rounds for device in each if device is not None)
 

@@ -27,7 +27,7 @@ def estimated(
     and back, of which only so many are under way at once. What these leave out makes it slower:
     136 small plans were estimated at 0.86 to 2.75 times their simulated rate, the median 1.25."""
     rule, stages = schedule(plan.schedule), plan.partition.stages
-    at = [shape.coordinates[shape.group_of(n)[0]] for n in range(shape.pipeline_size)]
+    at = [shape.at(shape.group_of(n)[0]) for n in range(shape.pipeline_size)]
     worst = max(busiest(durations, plan, shape), drained(durations, plan))
     worst = max(worst, _on_shared_links(durations, plan, shape))
     worst = max(worst, _under_way(durations, plan, shape, [_held(rule, each) for each in at]))

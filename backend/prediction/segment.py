@@ -35,7 +35,7 @@ class Segment:
         """Per stage the weight versions that are kept at once."""
         shape, rule = self.program.shape, schedule(self.program.schedule)
         groups = (shape.group_of(stage) for stage in range(shape.num_stages))
-        return tuple(rule.live(shape.coordinates[group[0]]) for group in groups)
+        return tuple(rule.live(shape.at(group[0])) for group in groups)
 
     @cached_property
     def sent(self) -> tuple[tuple[Message, int], ...]:

@@ -50,5 +50,5 @@ def weight_update_costs(rule: Schedule, shape: Shape) -> tuple[WeightUpdateCost,
 def _of(rule: Schedule, shape: Shape, stage: int) -> WeightUpdateCost:
     group = shape.group_of(stage)
     gathered = max(1, shape.batch // len(group)) if rule.batched else 1
-    renews = rule.live(shape.coordinates[group[0]]) > 1
+    renews = rule.live(shape.at(group[0])) > 1
     return WeightUpdateCost(gathered, len(group), renews, rule.splits(shape.kept_order))

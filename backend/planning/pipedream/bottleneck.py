@@ -72,13 +72,11 @@ class CostModel:
     def cut(self, before: Stage, after: Stage) -> float:
         size = self.profile.graph.exchanged_bytes[before.stop - 1]
         top = self.cluster.span((*before.devices, *after.devices))
-        pairs, climbs = [], 0
-        for pair in _pairs(before, after):
-            pairs.append(pair)
-            climbs = max(climbs, self.cluster.span(pair))
-            if climbs == top:
-                return float(cut_seconds(size, self.cluster.slowest[top - 1]))
-        blocks = Counter(pair[0] // self.cluster.sizes[climbs] for pair in pairs)
+        pairs, sizes = list(_pairs(before, after)), self.cluster.sizes
+        climbs = next((n for n in range(top, 0, -1) if _part(pairs, sizes[n - 1])), 0)
+        if climbs == top:
+            return float(cut_seconds(size, self.cluster.slowest[top - 1]))
+        blocks = Counter(pair[0] // sizes[climbs] for pair in pairs)
         share = max(blocks.values()) / len(pairs)
         return float(cut_seconds(size, self.cluster.slowest[climbs - 1])) * share
 
@@ -114,6 +112,11 @@ def _at_home(run: Sequence[Stage], block: int, home: int) -> tuple[Stage, ...]:
     return tuple(
         Stage(s.first, s.stop, tuple(d for d in s.devices if d // block == home)) for s in run
     )
+
+
+def _part(pairs: Sequence[tuple[int, int]], size: int) -> bool:
+    """Whether the two of a pair stand in different groups of `size` devices."""
+    return any(a // size != b // size for a, b in pairs)
 
 
 def _pairs(before: Stage, after: Stage) -> Iterator[tuple[int, int]]:
