@@ -14,7 +14,7 @@ Not counted, as in the paper: latency, links shared by neighbouring stages.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -72,10 +72,11 @@ class CostModel:
     def cut(self, before: Stage, after: Stage) -> float:
         size = self.profile.graph.exchanged_bytes[before.stop - 1]
         top = self.cluster.span((*before.devices, *after.devices))
-        pairs, sizes = list(_pairs(before, after)), self.cluster.sizes
-        climbs = next((n for n in range(top, 0, -1) if _part(pairs, sizes[n - 1])), 0)
-        if climbs == top:
+        sizes = self.cluster.sizes
+        if not top or _part(_pairs(before, after), sizes[top - 1]):  # often the first pair does
             return float(cut_seconds(size, self.cluster.slowest[top - 1]))
+        pairs = list(_pairs(before, after))
+        climbs = next((n for n in range(top - 1, 0, -1) if _part(pairs, sizes[n - 1])), 0)
         blocks = Counter(pair[0] // sizes[climbs] for pair in pairs)
         share = max(blocks.values()) / len(pairs)
         return float(cut_seconds(size, self.cluster.slowest[climbs - 1])) * share
@@ -114,7 +115,7 @@ def _at_home(run: Sequence[Stage], block: int, home: int) -> tuple[Stage, ...]:
     )
 
 
-def _part(pairs: Sequence[tuple[int, int]], size: int) -> bool:
+def _part(pairs: Iterable[tuple[int, int]], size: int) -> bool:
     """Whether the two of a pair stand in different groups of `size` devices."""
     return any(a // size != b // size for a, b in pairs)
 
