@@ -111,18 +111,19 @@ def _assembled(name: str, shape: Shape, order: Order, version: Ints, added: _Ins
 def _groups(shape: Shape, bounds: Ints, kind: Ints, peer: Ints) -> tuple[tuple[int, ...], ...]:
     """Number the groups as they are met first, and write the numbers into `peer`."""
     found: dict[tuple[int, ...], int] = {}
-    summing: dict[tuple[int, int], int] = {}
+    replicas: dict[tuple[int, int], tuple[int, ...]] = {}
     if shape.num_pipelines == 1 and max(shape.replicas) == 1:
         return ()
     for coordinates in shape.coordinates:
         rows = slice(bounds[coordinates.rank], bounds[coordinates.rank + 1])
-        here = kind[rows] == Kind.ALL_REDUCE
-        if here.any():
-            place = coordinates.pipeline_rank, coordinates.pipeline
-            if place not in summing:
-                summing[place] = found.setdefault(shape.group_of(*place), len(found))
-            peer[rows][here] = summing[place]
-        here = kind[rows] == Kind.AVERAGE
-        if here.any():
-            peer[rows][here] = found.setdefault(shape.sharing(coordinates.rank), len(found))
+        place = coordinates.pipeline_rank, coordinates.pipeline
+        if place not in replicas:
+            replicas[place] = shape.group_of(*place)
+        for collective, group in (
+            (Kind.ALL_REDUCE, replicas[place]),
+            (Kind.AVERAGE, shape.sharing(coordinates.rank)),
+        ):
+            here = kind[rows] == collective
+            if here.any():
+                peer[rows][here] = found.setdefault(group, len(found))
     return tuple(found)
