@@ -81,7 +81,8 @@ def _drop_gradients_of_inputs(
             half = layer.backward_weight or layer.backward - (
                 layer.backward_input or layer.backward / 2
             )
-            left = min(half, layer.backward) if layer.parameter_bytes else 0.0
+            # measured apart, a half may take longer than the whole
+            left = min(max(half, 0.0), layer.backward) if layer.parameter_bytes else 0.0
             layers[number] = replace(layer, backward=left, backward_weight=left, backward_input=0.0)
             if not layer.parameter_bytes:
                 continue

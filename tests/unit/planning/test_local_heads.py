@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Level
@@ -92,7 +92,11 @@ DRAWN = st.builds(
 )
 
 
+LONG_HALF = Layer("l", "Linear", 0.0, 0.0, 8, 400, 0.0, backward_input=1.0)
+
+
 @given(st.lists(DRAWN, min_size=4, max_size=6), st.integers(1, 3))
+@example([LONG_HALF] * 4, 1)
 def test_what_has_heads_already_gets_no_more(layers: list[Layer], cut: int) -> None:
     named = tuple(replace(each, name=f"l{n}") for n, each in enumerate(layers))
     profile, plan = Profile("p", ModelGraph.chain(named), 8), plan_of(0, cut, len(layers))
