@@ -5,12 +5,11 @@ settings, no database and no page.
 """
 
 import os
-import pickle
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum
 from importlib import import_module
@@ -26,6 +25,10 @@ AHEAD = ("backend.comparison.sweep", "backend.prediction.fallbacks")
 """What searches import, imported before anybody asks."""
 EVERY = 0.1
 """Seconds between two messages of how far a search is."""
+
+
+Question = tuple[Callable[..., Iterable[Any]], tuple[Any, ...]]
+"""A function of a module that searches, and what it is given beside a `Watch`."""
 
 
 class Said(Enum):
@@ -48,14 +51,13 @@ class _Desk:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._questions = SimpleQueue[tuple[int, bytes]]()
+        self._questions = SimpleQueue[tuple[int, Question]]()
         self._ended: set[int] = set()
 
     def serve(self) -> None:
         Thread(target=self._read, daemon=True).start()
         while True:
-            number, question = self._questions.get()
-            self._answer(number, question)
+            self._answer(*self._questions.get())
 
     def _read(self) -> None:
         """In a thread of its own: also in the middle of a search it ends with who started it."""
@@ -68,12 +70,10 @@ class _Desk:
                     self._questions.put((number, question))
         os._exit(0)
 
-    def _answer(self, number: int, question: bytes) -> None:
-        progress = _Progress(self._send)
+    def _answer(self, number: int, question: Question) -> None:
+        progress, (make, given) = _Progress(self._send), question
         try:
-            make, given = pickle.loads(question)
-            found: Iterable[Any] = make(*given, Watch(progress, lambda: number in self._ended))
-            for item in found:
+            for item in make(*given, Watch(progress, lambda: number in self._ended)):
                 progress.last()
                 self._send(Said.ITEM, item)
             progress.last()

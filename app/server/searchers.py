@@ -4,7 +4,6 @@ A planner computes for seconds, and an interpreter computes for one thread at a 
 """
 
 import os
-import pickle
 import socket
 import subprocess
 import sys
@@ -101,13 +100,13 @@ class _Searcher:
     def search(
         self, make: Callable[..., Iterable[T]], given: tuple[Any, ...], watch: Watch
     ) -> Iterator[T]:
-        question = pickle.dumps((make, given))
         connection = self.start()
         self._number += 1
-        has_ended = is_told = False
+        has_ended, is_told = True, False  # until it is asked
         fault: Exception | None = None
         try:
-            connection.send((self._number, question))
+            connection.send((self._number, (make, given)))
+            has_ended = False
             while not has_ended:
                 if not is_told and watch.stop():
                     connection.send((self._number, None))

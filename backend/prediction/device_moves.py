@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations, islice, product, zip_longest
-from itertools import count as counter
+from itertools import combinations, count, islice, product, zip_longest
 
 from backend.cluster.cluster import Cluster
 
@@ -40,7 +39,7 @@ class StageDevices:
     def alike(self) -> dict[int, list[int]]:
         """Of each stage, and of the `IDLE` ones, devices that differ: in what they are, or in what
         stands beside them on some level."""
-        stage_of, numbers = self.stage_of, defaultdict[object, int](counter().__next__)
+        stage_of, numbers = self.stage_of, defaultdict[object, int](count().__next__)
         kinds = [
             numbers[stage, each.speed, each.memory]
             for stage, each in zip(stage_of, self.cluster.each, strict=True)
@@ -64,8 +63,8 @@ class StageDevices:
         idle = tuple(d for d, stage in enumerate(self.stage_of) if stage == IDLE)
         pools = (devices, tuple(sorted(devices + idle)))
         for every in dict.fromkeys((*pools, *(in_turn(pool, self.cluster) for pool in pools))):
-            for count in _counts(len(every)):
-                yield every[:count], every[count:]
+            for size in _counts(len(every)):
+                yield every[:size], every[size:]
         for one in self.alike.get(IDLE, []):
             yield devices, (one,)
             yield (one,), devices

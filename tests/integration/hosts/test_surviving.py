@@ -100,16 +100,22 @@ def sequential(spec: TrainSpec, tmp_path_factory):
     return plain(file, spec)
 
 
-def test_it_ends_by_another_plan_on_the_host_that_is_left(hosts, spec: TrainSpec, sequential):
-    run = hosts.backend.runs.submit(spec)
-    (foreseen,) = run.fallbacks
-    assert (foreseen.count, foreseen.lost) == (1, ())
+def without_host_1(hosts, run):
+    """The run at its end, and its attempts: behind its first checkpoint the host is killed."""
     hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
     hosts.kill("host-1")
     ended = hosts.until_final(run.id)
     assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
     attempts = hosts.backend.runs.attempts(run.id)
     assert attempts[0].error.kind == "NodeLost"
+    return ended, attempts
+
+
+def test_it_ends_by_another_plan_on_the_host_that_is_left(hosts, spec: TrainSpec, sequential):
+    run = hosts.backend.runs.submit(spec)
+    (foreseen,) = run.fallbacks
+    assert (foreseen.count, foreseen.lost) == (1, ())
+    ended, attempts = without_host_1(hosts, run)
     assert [attempt.plan for attempt in attempts[:-1]] == [None] * (len(attempts) - 1)
     last = attempts[-1]
     assert (last.node, last.plan, last.factor) == ("host-0", foreseen.plan, foreseen.factor)
@@ -154,12 +160,7 @@ def test_a_site_goes_on_without_the_other_one(new_hosts):
     number = hosts.backend.plans.save(kept.profile_id, kept.cluster, found).id
     run = hosts.backend.runs.submit(replace(spec, plan=plan, plan_id=number))
     (fallback,) = run.fallbacks
-    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
-    hosts.kill("host-1")
-    ended = hosts.until_final(run.id)
-    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
-    attempts = hosts.backend.runs.attempts(run.id)
-    assert attempts[0].error.kind == "NodeLost"
+    _, attempts = without_host_1(hosts, run)
     last = attempts[-1]
     assert (last.node, last.plan, fallback.sites) == ("host-0", fallback.plan, 1)
     told = [step for step, _ in curve(hosts, run.id)]  # every second batch was the first site's

@@ -8,8 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parents[4]
 ROOMS = ("app", "backend", "workers", "migrations")
-OWN_PIPE = ("app/server/searcher.py", "app/server/searchers.py")
-"""What the dashboard and a process that it started say over a socket that they alone hold."""
 RUNS_CODE = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal")
 INSIDE = ("workers/definitions", "workers/runtime", "workers/profiler", "workers/zoo")
 """Rooms whose code runs in the sandbox alone."""
@@ -49,8 +47,7 @@ def test_nothing_is_loaded_that_runs_code(room: str):
         for file in (ROOT / room).rglob("*.py")
         if (wrong := faults(file.read_text(), str(file.relative_to(ROOT)).startswith(INSIDE)))
     }
-    allowed = {ONLY_WRITES: ["cloudpickle"], **{each: ["pickle"] for each in OWN_PIPE}}
-    assert found == (allowed if room == "app" else {})
+    assert found == ({ONLY_WRITES: ["cloudpickle"]} if room == "app" else {})
 
 
 def test_what_only_writes_reads_nothing():
