@@ -149,12 +149,11 @@ def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
 
 
 def at_once(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
-    """For who looks on while `best` searches: a first answer, found in a fraction of a second. Of a
-    planner's replies the last one holds."""
-    if question.planner == "best":
-        with suppress(StageflowError):
-            first = judge(question, planned_first(question, watch))
-            yield Reply("best", first.prediction.plan.schedule, first)
+    """For who looks on while `best` searches: a first answer, found in a fraction of a second; none
+    where that finds no plan. Of a planner's replies the last one holds."""
+    with suppress(StageflowError):
+        first = judge(question, planned_first(question, watch))
+        yield Reply("best", first.prediction.plan.schedule, first)
 
 
 def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
