@@ -8,11 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.charts.palette import CURVE, NEUTRAL, SERIES
+from app.formats import BYTES
 
 X, Y, LINES = "minibatch", "value", "line"
 FEW = 30
 PERCENTS = "format(100 * datum.value, '~r') + '\u00a0%'"
 """How an axis of shares is labelled, as `app.formats.percent` writes them."""
+_UNITS = ((3, "GiB"), (2, "MiB"), (1, "KiB"), (0, "B"))
+SIZES = "".join(
+    f"{f'datum.value >= {1024**power} ? ' if power else ''}"
+    f"format(datum.value / {1024**power}, '.3~r') + '\u00a0{unit}'{' : ' if power else ''}"
+    for power, unit in _UNITS
+)
+"""The same of bytes, as `app.formats.size` writes them."""
 ONCE = [{"window": [{"op": "row_number", "as": "row"}]}, {"filter": "datum.row == 1"}]
 """What is drawn then is drawn once, and not for each point."""
 LINE, ROWS = 14, 4
@@ -32,7 +40,6 @@ def curve(
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
     writes percents. `marks`: what changed at which minibatch, as upright lines with words. With
     `lines` there is one of each of these names, which the points have under `LINES`."""
-    value = {"labelExpr": PERCENTS} if share else {}
     whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
         "x": {"field": X, "type": "quantitative", "axis": whole, "scale": {"nice": False}},
@@ -40,13 +47,13 @@ def curve(
             "field": Y,
             "type": "quantitative",
             "title": None,
-            "axis": value,
+            "axis": labels(name, share),
             "scale": {"zero": False},
         },
     }
     hover = [
         {"field": X, "type": "quantitative", "format": ",.0f"},
-        {"field": Y, "title": name, "type": "quantitative", "format": ".1%" if share else ".4g"},
+        {"field": Y, "title": name, "type": "quantitative", "format": hovered(name, share)},
     ]
     line = {"type": "line", "color": CURVE, "strokeWidth": 1.6}
     dots = {"type": "point", "color": CURVE, "filled": True, "size": 40}
@@ -69,6 +76,20 @@ def curve(
         + [_mark(step, words) for step, words in (marks or {}).items()]
         + [_words(place, *each) for place, each in enumerate((marks or {}).items())],
     }
+
+
+def labels(name: str, share: bool) -> dict[str, str]:
+    """How the height of a metric is labelled: by its unit, where it has one."""
+    if share:
+        return {"labelExpr": PERCENTS}
+    return {"labelExpr": SIZES} if name in BYTES else {}
+
+
+def hovered(name: str, share: bool) -> str:
+    """The format of a value that is pointed at; bytes are written out."""
+    if share:
+        return ".1%"
+    return ",.0f" if name in BYTES else ".4g"
 
 
 def _mark(step: int, words: str) -> dict[str, Any]:

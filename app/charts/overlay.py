@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.charts import palette
-from app.charts.curve import PERCENTS
+from app.charts.curve import hovered, labels
 
 X, Y, SMOOTHED, RUN = "x", "value", "smoothed", "run"
 SERIES = tuple((colour, dash) for dash in ([1, 0], [5, 3]) for colour in palette.SERIES)
@@ -77,7 +77,7 @@ def overlay(
     hover = [
         {"field": RUN, "title": "run"},
         {"field": X, "title": axis, "type": "quantitative", "format": ",.4~g"},
-        {"field": SMOOTHED, "title": name, "type": "quantitative", "format": _format(share)},
+        {"field": SMOOTHED, "title": name, "type": "quantitative", "format": hovered(name, share)},
     ]
     few = max((len(line.x) for line in lines), default=0) <= FEW
     dots = {"type": "point", "filled": True, "size": 36, "opacity": 1 if few else 0}
@@ -85,24 +85,21 @@ def overlay(
         {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {"strokeDash": dash}},
         {"mark": dots, "encoding": {"tooltip": hover}},
     ]
-    up = _height(SMOOTHED, share, log)
+    written = labels(name, share)
+    up = _height(SMOOTHED, written, log)
     for layer in layers:
         layer["encoding"]["y"] = up
     if raw:
         faint = {"type": "line", "strokeWidth": 1, "opacity": 0.22}
-        layers.insert(0, {"mark": faint, "encoding": {"y": _height(Y, share, log)}})
+        layers.insert(0, {"mark": faint, "encoding": {"y": _height(Y, written, log)}})
     return {"height": height, "encoding": {"x": across, "color": colour}, "layer": layers}
 
 
-def _height(field: str, share: bool, log: bool) -> dict[str, Any]:
+def _height(field: str, written: dict[str, str], log: bool) -> dict[str, Any]:
     return {
         "field": field,
         "type": "quantitative",
         "title": None,
-        "axis": {"labelExpr": PERCENTS} if share else {},
+        "axis": written,
         "scale": {"type": "log"} if log else {"zero": False},
     }
-
-
-def _format(share: bool) -> str:
-    return ".1%" if share else ".4g"

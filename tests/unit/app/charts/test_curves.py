@@ -1,7 +1,8 @@
 """Curves and shares."""
 
 from app.charts import palette
-from app.charts.curve import curve
+from app.charts.curve import PERCENTS, SIZES, curve
+from app.charts.overlay import Curve, overlay
 from app.charts.shares import attribution
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
@@ -15,6 +16,15 @@ def test_few_points_have_dots_and_a_target_has_a_level() -> None:
     many = curve(400, name="loss")["layer"]
     assert len(many) == 2
     assert many[1]["mark"]["opacity"] == 0
+
+
+def test_bytes_have_units_where_they_are_drawn() -> None:
+    name = "bytes between sites"
+    compared = overlay([Curve("run 1", [0.0], [2.0**25], [2.0**25])], axis="updates", name=name)
+    for drawn in (curve(4, name=name)["encoding"], compared["layer"][0]["encoding"]):
+        assert drawn["y"]["axis"]["labelExpr"] == SIZES
+    assert curve(4, name="accuracy", share=True)["encoding"]["y"]["axis"]["labelExpr"] == PERCENTS
+    assert curve(4, name="loss")["encoding"]["y"]["axis"] == {}
 
 
 def test_several_lines_have_colours_of_their_own_and_marks_have_none_of_them() -> None:
