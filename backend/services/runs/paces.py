@@ -4,11 +4,10 @@ from backend.comparison.shared_cores import taken_by_others
 from backend.comparison.stragglers import ENOUGH, MeasuredSegment, Paces, paces
 from backend.errors import StageflowError
 from backend.prediction.predict import predicted_durations
-from backend.profiles.what_if import kept_in
 from backend.runs.history.records import TimelineKind
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
-from backend.services.runs.predicted import plan_of
+from backend.services.runs.predicted import plan_of, profile_of
 from backend.services.runs.stores import Stores
 
 BESIDE: tuple[TimelineKind, ...] = ("loading", "saving")
@@ -26,7 +25,7 @@ def paces_of(stores: Stores, run: Run) -> Paces | None:
     plan = plan_of(stores, run.id, spec)
     try:
         stored = stores.plans.get(spec.plan_id)
-        profile = kept_in(stores.profiles.get(stored.profile_id).profile, spec.state_precision)
+        profile = profile_of(stores, stored, spec, plan)
         durations = predicted_durations(profile, stored.cluster, plan)
     except StageflowError:  # deleted, or the plan is for other machines than it was kept for
         return None

@@ -14,10 +14,13 @@ from backend.comparison.shared_cores import (
 )
 from backend.errors import InvalidInput
 from backend.pipeline.columns import encode
+from backend.planning.local_heads import headed
 from backend.planning.plan import Plan
 from backend.prediction.predict import predicted_program
+from backend.profiles.profile import Profile
 from backend.profiles.what_if import kept_in
 from backend.runs.history.records import SpanBatch
+from backend.runs.plans import StoredPlan
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.services.runs.stores import Stores
@@ -31,7 +34,7 @@ def predicted_batches(
     if not isinstance(spec, TrainSpec) or spec.plan_id is None:
         return []
     stored = stores.plans.get(spec.plan_id)
-    profile = kept_in(stores.profiles.get(stored.profile_id).profile, spec.state_precision)
+    profile = profile_of(stores, stored, spec, spec.plan)
     _, timeline = predicted_program(profile, stored.cluster, spec.plan, num_microbatches)
     parts = [timeline.at(timeline.rank == rank) for rank in np.unique(timeline.rank).tolist()]
     return [
@@ -49,9 +52,8 @@ def expected(stores: Stores, run: Run) -> Expectation:
     if spec.plan_id is None:
         return Expectation(cores=taken_by_others(run.summary.cores, in_turns=False))
     stored = stores.plans.get(spec.plan_id)
-    measured = stores.profiles.get(stored.profile_id).profile
-    profile, cluster = kept_in(measured, spec.state_precision), stored.cluster
-    plan = plan_of(stores, run.id, spec)
+    plan, cluster = plan_of(stores, run.id, spec), stored.cluster
+    profile = profile_of(stores, stored, spec, plan)
     if spec.emulate:
         cores = short_of_cores(run.summary.cores)
         return Expectation(stored.prediction, cores, None, stored.profile_id)
@@ -61,7 +63,14 @@ def expected(stores: Stores, run: Run) -> Expectation:
         slower = at_share(profile, cluster, plan, cores) if cores and cores.is_said else None
     except InvalidInput:  # the plan is for other machines than it was kept for
         cores, slower = taken_by_others(run.summary.cores, in_turns=False), None
-    return Expectation(stored.prediction, cores, slower, stored.profile_id, measured.cores_taken)
+    return Expectation(stored.prediction, cores, slower, stored.profile_id, profile.cores_taken)
+
+
+def profile_of(stores: Stores, stored: StoredPlan, spec: TrainSpec, plan: Plan) -> Profile:
+    """The profile of a kept plan as a run by `plan` has it: in the precision of its state, and with
+    its local heads."""
+    kept = kept_in(stores.profiles.get(stored.profile_id).profile, spec.state_precision)
+    return headed(kept, plan, spec.local_head)
 
 
 def plan_of(stores: Stores, run_id: int, spec: TrainSpec) -> Plan:

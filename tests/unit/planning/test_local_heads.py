@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given
@@ -12,7 +13,7 @@ from backend.planning.local_heads import headed, heads_of
 from backend.planning.memory import replica_parts
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.durations import PlanDurations
-from backend.prediction.predict import predict
+from backend.prediction.predict import predict, predicted_durations
 from backend.prediction.question import Question
 from backend.prediction.reasons import reasons
 from backend.prediction.shapes import steady_shape
@@ -20,6 +21,8 @@ from backend.profiles.layer import Layer
 from backend.profiles.local_head_cost import LocalHeadCost
 from backend.profiles.profile import ModelGraph, Profile
 from backend.profiles.what_if import at_microbatch, kept_in
+from backend.runs.request.spec import TrainSpec
+from backend.services.runs.predicted import profile_of
 
 LINEAR = LocalHeadCost("linear", 5e-4, 4_000, 5_000, 1e3, 1e-5, 2e-5, 3e-5)
 LARGE = LocalHeadCost("similarity", 9e-3, 9_000, 10**6, 1e4, 4e-5, 5e-5, 6e-5)
@@ -63,6 +66,17 @@ def test_a_head_is_a_part_of_its_stage_s_last_layer(name: str, head: LocalHeadCo
     assert last.out_of_place_update == pytest.approx(1e-4 + head.out_of_place_update)
     assert last.work_bytes == head.work_bytes
     assert behind.backward == 1e-3  # the weights' half: nobody asks for its input's gradient
+
+
+def test_a_run_is_expected_to_do_what_its_own_heads_do() -> None:
+    """The plan's prediction has the usual ones."""
+    stored, spec = SimpleNamespace(profile_id=7), TrainSpec(1, PLAN, local_head="similarity")
+    profiles = {7: SimpleNamespace(profile=PROFILE)}
+    stores = SimpleNamespace(profiles=SimpleNamespace(get=profiles.__getitem__))
+    found = predicted_durations(profile_of(stores, stored, spec, PLAN), CLUSTER, PLAN)
+    usual = predicted_durations(PROFILE, CLUSTER, PLAN)
+    more = LARGE.seconds - LINEAR.seconds
+    assert found.backward == pytest.approx((usual.backward[0] + more, usual.backward[1]))
 
 
 def test_in_front_of_the_first_weights_of_a_stage_there_is_no_backward() -> None:
