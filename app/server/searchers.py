@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import LifoQueue
@@ -62,7 +62,7 @@ class Searchers:
 
     def search(
         self, make: Callable[..., Iterable[T]], *given: Any, watch: Watch = UNWATCHED
-    ) -> Iterator[T]:
+    ) -> Generator[T, None, None]:
         """What `make(*given, watch)` yields, as it comes; `make` is a function of a module. Raises
         what that raises, `SearchBroke` for a fault of ours, and `SearcherEnded`."""
         searcher = self._free.get()
@@ -99,7 +99,7 @@ class _Searcher:
 
     def search(
         self, make: Callable[..., Iterable[T]], given: tuple[Any, ...], watch: Watch
-    ) -> Iterator[T]:
+    ) -> Generator[T, None, None]:
         connection = self.start()
         self._number += 1
         has_ended, is_told = True, False  # until it is asked
