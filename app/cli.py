@@ -1,5 +1,6 @@
 """The `stageflow` command: everything the pages do, for a terminal and for scripts."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import typer
 
 from app.terminal import print_error
-from backend.ending import end_quickly
+from backend.ending import end_quickly, seldom_collect
 from backend.errors import StageflowError
 
 GROUPS = {
@@ -54,6 +55,11 @@ COMMANDS = {
 """The module of each command, whose function has its name."""
 
 
+ON_ONE_THREAD = {"plan", "compare"}
+"""Commands that compute here, with small matrices: threads of numpy's BLAS would spin beside them.
+Ranks and pages, which other commands start, decide for themselves."""
+
+
 def application(only: str = "") -> typer.Typer:
     """The commands. Of `only` one or of one group: what the others need is not imported, which
     takes a second."""
@@ -87,8 +93,12 @@ def __getattr__(name: str) -> Any:
 def main() -> None:
     """Run the command line; an error that a person can mend ends it with code 1."""
     end_quickly()
+    name = _first(sys.argv[1:])
+    if name in ON_ONE_THREAD:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before anything imports numpy
+        seldom_collect()
     try:
-        application(_first(sys.argv[1:]))()
+        application(name)()
     except StageflowError as error:
         print_error(error)
         sys.exit(1)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from app.formats import (
     NOTHING,
+    bandwidth,
     change,
     count,
     duration,
@@ -17,11 +18,13 @@ from app.formats import (
     times,
 )
 from app.naming import MOST_RANKS, planner_name, rank_names
-from backend.comparison.aims import Aim
+from backend.comparison.aims import Aim, Fewest, SampleFigure
 from backend.comparison.last_run import FigureBeside
+from backend.comparison.other_links import OtherLinks
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
 from backend.comparison.stragglers import Paces
 from backend.comparison.to_target import Target, TimeToTarget
+from backend.prediction.answer import Answer
 from backend.prediction.cost import MILLION
 from backend.prediction.energy import Energy
 from backend.profiles.devices import DEVICES
@@ -44,6 +47,11 @@ UNKNOWN_WATTS = (
     "What these devices draw is not known. Give their power at work in a custom cluster (Edit "
     f"cluster), or call them by a known type: {_DRAWING}."
 )
+UNKNOWN_PRICES = (
+    "What these devices cost is not known. Give their price per hour in a custom cluster (Edit "
+    "cluster)."
+)
+UNKNOWN_FIGURES = {SampleFigure.ENERGY: UNKNOWN_WATTS, SampleFigure.MONEY: UNKNOWN_PRICES}
 
 
 def fact_title(name: str) -> str:
@@ -155,6 +163,20 @@ def pace_words(run: Run, found: Paces) -> str:
     )
 
 
+def other_links_words(found: OtherLinks) -> str:
+    """That a run had fewer machines than its plan, whose links it did not use: "the plan is for 2
+    machines with links of 12.5 MB/s and 20.0 ms between them, and the run is on 1 machine, ..."."""
+    link = found.slowest
+    late = f" and {seconds(link.latency)}" if link.latency else ""
+    return (
+        f"the plan is for {count(found.planned, 'machine')} with links of "
+        f"{bandwidth(link.bandwidth)}{late} between them, and the run is on "
+        f"{count(found.machines, 'machine')}, where messages do not take that long. So it may be "
+        "faster than predicted, and says nothing of the prediction for these links. To compare, "
+        f"run on {count(found.planned, 'node')}, or plan for {count(found.machines, 'machine')}"
+    )
+
+
 def target_words(target: Target) -> str:
     """As "accuracy 95 %" or "held-out loss 0.3"."""
     said = percent(target.value) if target.metric == ACCURACY else number(target.value)
@@ -165,9 +187,25 @@ def aim_words(aim: Aim) -> str:
     """As "ranked by the time to accuracy 95 %"."""
     if aim.target is not None:
         return f"ranked by the time to {target_words(aim.target)}"
-    if aim.floor is not None:
-        return f"ranked by energy, of plans with {percent(aim.floor, 0)} of the speed or more"
+    if aim.fewest is not None:
+        return f"ranked by {fewest_words(aim.fewest)}"
     return "ranked by simulation"
+
+
+def fewest_words(fewest: Fewest) -> str:
+    """As "energy, of plans with 90 % of the speed or more"."""
+    return f"{fewest.figure}, of plans with {percent(fewest.floor, 0)} of the speed or more"
+
+
+def figure_name(figure: SampleFigure) -> str:
+    """As a column or a line calls it."""
+    return "energy per sample" if figure is SampleFigure.ENERGY else "money per million samples"
+
+
+def figure_words(figure: SampleFigure, found: Answer) -> str:
+    """An answer's, with its unit; money in the currency of the prices."""
+    is_energy = figure is SampleFigure.ENERGY
+    return energy_words(found.energy) if is_energy else money_words(found.money)
 
 
 def energy_words(found: Energy | None) -> str:

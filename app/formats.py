@@ -1,6 +1,7 @@
 """Seconds, bytes and ratios as text for eyes: the only place where units are converted."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import wraps
 from math import isfinite
@@ -13,6 +14,7 @@ SPACE = "\u00a0"  # a number and its unit stay on one line
 NOTHING = "—"
 BYTES = (SENT, SENT_PLAIN, SUMS_SENT, SUMS_PLAIN, SITES_SENT, SITES_SUMS)
 """Metrics of runs that are bytes."""
+_UNIT = re.compile(r"(?<=\d) (?=%|([mµ]?s|min|h|[KMGT]iB|[kMGT]?B/s|bytes?|m?J|k?W)\b)")
 P = ParamSpec("P")
 
 
@@ -140,6 +142,11 @@ def times(value: float) -> str:
     return f"{value:.2f}×" if abs(value) < 2 else f"{_three(value, digits=2)}×"
 
 
+def stages_words(numbers: Sequence[int]) -> str:
+    """ "stage 2", or of a device that has several "stages 0, 7"."""
+    return f"stage{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+
+
 def count(value: int | None, noun: str = "", plural: str = "") -> str:
     """A number of things: "1,400", "1 replica", "15 replicas"."""
     if value is None:
@@ -204,6 +211,11 @@ def sentence(text: str) -> str:
     case where it shows that it is one: empty.py, fc_1, vgg@2."""
     first = text.partition(" ")[0].rstrip(":,.")
     return text[:1].upper() + text[1:] if first.isalpha() or "'" in first else text
+
+
+def unbroken(text: str) -> str:
+    """`text` of the backend with each number on the line of its unit: "44.4 ms", "98 %"."""
+    return _UNIT.sub(SPACE, text)
 
 
 def plain(text: str) -> str:

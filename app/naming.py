@@ -16,6 +16,7 @@ from app.formats import (
     percent,
     seconds,
     size,
+    stages_words,
     times,
 )
 from backend.cluster.cluster import Cluster, Device
@@ -27,7 +28,8 @@ from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.plan import Partition, Plan
-from backend.prediction.fallbacks import Fallback
+from backend.prediction.fallback import Fallback
+from backend.prediction.fallbacks import order_words
 from backend.prediction.fewer_sites import FEWER_SITES
 from backend.runs.clusters import StoredCluster
 from backend.runs.history.followed import Followed, Following
@@ -149,9 +151,10 @@ NO_PLAN = "no plan makes the same updates"
 
 def fallback_words(found: Sequence[Fallback]) -> str:
     """How a training goes on without machines: "If one node is lost: 0.71× the samples/s; if two
-    are lost: ...", and what is other on fewer sites."""
+    are lost: ...", and what is other on fewer sites, or in place of an order that is kept."""
     said = {lost: _without(found, lost) for lost in (1, 2)}
-    more = f". {FEWER_SITES}" if any(each.sites for each in found) else ""
+    other = [FEWER_SITES] * any(each.sites for each in found) + [order_words(found)]
+    more = "".join(f". {words}" for words in other if words)
     if said[1] == said[2]:
         return f"If one or two nodes are lost: {said[1]}{more}" if said[1] else ""
     heads = {1: "If one node is lost", 2: "if two are lost"}
@@ -181,8 +184,7 @@ def rank_names(plan: Plan) -> tuple[str, ...]:
     cut = plan.partition
     places = []
     for pipeline_rank, replicas in enumerate(cut.replicas):
-        held = cut.held_by(pipeline_rank)
-        places += [f"stage{'s' * (len(held) > 1)} {', '.join(map(str, held))}"] * replicas
+        places += [stages_words(cut.held_by(pipeline_rank))] * replicas
     names = [
         place if plan.num_pipelines == 1 else f"{place} · {plan.pipeline_word} {pipeline}"
         for pipeline in range(plan.num_pipelines)

@@ -23,6 +23,12 @@ class Term(StrEnum):
     SHARDED_STATE = "Sharded state"
     DATA_PARALLELISM = "Data parallelism"
     ALL_REDUCE = "All-reduce"
+    CHUNK = "Chunk"
+    RUN_AHEAD = "Run ahead"
+    CODEC = "Codec"
+    SPLIT_LAYER = "Split layer"
+    LOCAL_LOSS = "Local loss"
+    SITE = "Site"
     EMULATION = "Emulation"
 
 
@@ -58,6 +64,18 @@ TERMS: dict[Term, str] = {
     Term.DATA_PARALLELISM: "Every device has the whole model and its own samples; gradients are "
     "averaged at every update.",
     Term.ALL_REDUCE: "The communication in which replicas sum their gradients.",
+    Term.CHUNK: "One of several stages on the same device, under a schedule that interleaves: the "
+    "pipeline fills sooner, and more is sent.",
+    Term.RUN_AHEAD: "Further microbatches in flight for each hop between stages. Slow links are "
+    "hidden, for more memory, and under PipeDream older weights.",
+    Term.CODEC: "How a message between stages is made smaller, such as int8. Fewer bytes are sent, "
+    "and what is read again is rounded.",
+    Term.SPLIT_LAYER: "A layer of which each replica of its stage holds a part of the channels. "
+    "Activations are exchanged, and the gradients of its weights are not summed.",
+    Term.LOCAL_LOSS: "A loss of a stage's own, from which it learns without a gradient of the next "
+    "stage. Nothing waits for a gradient; accuracy may be lower.",
+    Term.SITE: "A part of a cluster behind slow links, with a whole pipeline and weights of its "
+    "own, which meet those of other sites from time to time.",
     Term.EMULATION: "A run whose devices wait as long as the profile and the cluster say instead "
     "of computing, to try a plan on fewer machines.",
 }

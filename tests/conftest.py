@@ -1,5 +1,7 @@
-"""What every suite shares: a state directory of its own per test."""
+"""What every suite shares: one thread to compute with, a state directory of its own per test."""
 
+import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,15 +11,21 @@ from hypothesis import settings
 from tests.slurm import Slurm
 from tests.slurm import slurm as started_slurm
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as ranks have: processes of tests share the cores
 settings.register_profile("stageflow", deadline=None)  # a machine's load is not a fault
 settings.load_profile("stageflow")
+gc.disable()  # until all is imported
+
+
+def pytest_collection_finish() -> None:
+    """What tests are made of stays: the garbage collector need not look through it each time."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty STAGEFLOW_HOME, with no other STAGEFLOW variable set."""
-    import os
-
     for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
         monkeypatch.delenv(name)
     folder = tmp_path / "home"

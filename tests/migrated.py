@@ -19,6 +19,14 @@ def migrated(settings: Settings) -> None:
     file.write_bytes(_sqlite())
 
 
+def is_untouched(settings: Settings) -> bool:
+    """Whether nobody has written to a database that `migrated` made."""
+    file = settings.sqlite_file
+    log = file.with_name(f"{file.name}-wal")
+    is_written = log.exists() and log.stat().st_size > 0
+    return not settings.database_url and not is_written and file.read_bytes() == _sqlite()
+
+
 @cache
 def _sqlite() -> bytes:
     with tempfile.TemporaryDirectory() as folder:

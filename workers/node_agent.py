@@ -147,8 +147,11 @@ class NodeAgent:
 
     def join(self, seconds: float = 8.0) -> None:
         """Wait, after `stop` or `warn`, until no run is carried any more, for so long or what is
-        left of a warning; then leave the list of nodes."""
-        self._carried.join(max(seconds, self._stop.seconds_left or 0.0))
+        left of a warning; then leave the list of nodes. A run that is being claimed counts."""
+        deadline = time.monotonic() + max(seconds, self._stop.seconds_left or 0.0)
+        if self._looking.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            self._looking.release()
+        self._carried.join(max(0.0, deadline - time.monotonic()))
         node = self._backend.settings.node
         with self._reporting, suppress(StageflowError):
             self._backend.nodes.leave(node)

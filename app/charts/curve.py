@@ -5,10 +5,11 @@ data changes, which flickers while a run is live; a Vega-Lite chart it updates i
 """
 
 from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 from app.charts.palette import CURVE, NEUTRAL, SERIES
-from app.formats import BYTES
+from app.formats import BYTES, size_unit
 
 X, Y, LINES = "minibatch", "value", "line"
 FEW = 30
@@ -23,6 +24,8 @@ SIZES = "".join(
 """The same of bytes, as `app.formats.size` writes them."""
 ONCE = [{"window": [{"op": "row_number", "as": "row"}]}, {"filter": "datum.row == 1"}]
 """What is drawn then is drawn once, and not for each point."""
+TICKS = 5
+"""Spaces between the numbers of an axis of bytes."""
 LINE, ROWS = 14, 4
 """Pixels of a line of words, and lines that are used in turn."""
 
@@ -36,10 +39,12 @@ def curve(
     height: int = 240,
     marks: Mapping[int, str] | None = None,
     lines: Sequence[str] = (),
+    values: Sequence[float] = (),
 ) -> dict[str, Any]:
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
     writes percents. `marks`: what changed at which minibatch, as upright lines with words. With
-    `lines` there is one of each of these names, which the points have under `LINES`."""
+    `lines` there is one of each of these names, which the points have under `LINES`. `values`: of
+    the points, for the numbers beside them."""
     whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
         "x": {"field": X, "type": "quantitative", "axis": whole, "scale": {"nice": False}},
@@ -47,7 +52,7 @@ def curve(
             "field": Y,
             "type": "quantitative",
             "title": None,
-            "axis": labels(name, share),
+            "axis": labels(name, share, values),
             "scale": {"zero": False},
         },
     }
@@ -61,7 +66,8 @@ def curve(
     if lines:
         colours = [SERIES[place % len(SERIES)] for place in range(len(lines))]
         scale = {"domain": list(lines), "range": colours}
-        each = {"color": {"field": LINES, "type": "nominal", "title": None, "scale": scale}}
+        key = {"orient": "top", "title": None}
+        each = {"color": {"field": LINES, "type": "nominal", "legend": key, "scale": scale}}
         hover.insert(0, {"field": LINES, "title": "of", "type": "nominal"})
         del line["color"], dots["color"]
     dots["opacity"] = 1 if num_points <= FEW else 0  # invisible, they still take the hover
@@ -78,11 +84,28 @@ def curve(
     }
 
 
-def labels(name: str, share: bool) -> dict[str, str]:
-    """How the height of a metric is labelled: by its unit, where it has one."""
+def labels(name: str, share: bool, values: Sequence[float] = ()) -> dict[str, Any]:
+    """How the height of a metric is labelled: by its unit, where it has one; bytes at round numbers
+    of it, between the least and the most of `values`."""
     if share:
         return {"labelExpr": PERCENTS}
-    return {"labelExpr": SIZES} if name in BYTES else {}
+    if name not in BYTES:
+        return {}
+    return {"labelExpr": SIZES} | (
+        {"values": round_sizes(min(values), max(values))} if values else {}
+    )
+
+
+def round_sizes(least: float, most: float) -> list[float]:
+    """Bytes from below `least` to above `most`, a whole number of 1, 2 or 5 of their unit, or of a
+    power of ten of that, apart: some `TICKS` of them."""
+    if least == most:
+        return [most]
+    unit = 1 / size_unit(most)[0]
+    wanted = max((most - least) / TICKS, unit / 1000)
+    power = 10.0 ** floor(log10(wanted / unit))
+    step = unit * power * next(n for n in (1, 2, 5, 10) if n * unit * power >= wanted * (1 - 1e-9))
+    return [number * step for number in range(floor(least / step), ceil(most / step) + 1)]
 
 
 def hovered(name: str, share: bool) -> str:

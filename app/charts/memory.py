@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from app.charts import palette
 from app.charts.frame import figure
-from app.formats import count, percent, size, size_unit
+from app.formats import count, percent, size, size_unit, stages_words
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition
 from backend.planning.room import DeviceRoom
@@ -64,7 +64,11 @@ def _name(cut: Partition, pipeline_rank: int, room: DeviceRoom) -> str:
     replicas, total = cut.replicas[pipeline_rank], size(room.held.total)
     if room.excess > 0:
         total = f'<b style="color:{OVER}">{total}</b>'
-    return f"stage {pipeline_rank}" + (f" ×{replicas}" if replicas > 1 else "") + f"  {total}"
+    return (
+        stages_words(cut.held_by(pipeline_rank))
+        + (f" ×{replicas}" if replicas > 1 else "")
+        + f"  {total}"
+    )
 
 
 def _hover(cut: Partition, pipeline_rank: int, room: DeviceRoom) -> str:
@@ -73,7 +77,8 @@ def _hover(cut: Partition, pipeline_rank: int, room: DeviceRoom) -> str:
     if stage.shares:
         where = f"device {stage.devices[room.replica]}, which has the least room"
     lines = [
-        f"<b>stage {pipeline_rank}</b> · {count(cut.replicas[pipeline_rank], 'replica')}",
+        f"<b>{stages_words(cut.held_by(pipeline_rank))}</b> · "
+        f"{count(cut.replicas[pipeline_rank], 'replica')}",
         f"{size(held.total)} on {where}",
         *(f"{word} {size(part)}" for word, part in held.named.items()),
     ]

@@ -85,7 +85,7 @@ def overlay(
         {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {"strokeDash": dash}},
         {"mark": dots, "encoding": {"tooltip": hover}},
     ]
-    written = labels(name, share)
+    written = labels(name, share, [] if log else [value for line in lines for value in line.values])
     up = _height(SMOOTHED, written, log)
     for layer in layers:
         layer["encoding"]["y"] = up
@@ -95,7 +95,7 @@ def overlay(
     return {"height": height, "encoding": {"x": across, "color": colour}, "layer": layers}
 
 
-def _height(field: str, written: dict[str, str], log: bool) -> dict[str, Any]:
+def _height(field: str, written: dict[str, Any], log: bool) -> dict[str, Any]:
     return {
         "field": field,
         "type": "quantitative",

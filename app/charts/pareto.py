@@ -14,6 +14,7 @@ from backend.prediction.answer import Answer
 from backend.prediction.cost import MILLION
 
 MS = 1e-3
+TEN = 10.0
 
 
 def pareto_chart(answers: Sequence[Answer]) -> go.Figure | None:
@@ -46,9 +47,11 @@ def pareto_chart(answers: Sequence[Answer]) -> go.Figure | None:
 
 
 def _scale(values: Sequence[float]) -> dict[str, Any]:
-    """By powers of ten: the slowest plan may take a hundred times as long as those worth a choice.
-    Not where one is nothing."""
-    return {"type": "log", "dtick": 1} if min(values) > 0 else {"rangemode": "tozero"}
+    """By powers of ten where they differ by more than one: the slowest plan may take a hundred
+    times as long as those worth a choice. Fewer have no power of ten between them to be named."""
+    if 0 < TEN * min(values) < max(values):
+        return {"type": "log", "dtick": "D2" if max(values) < TEN**2 * min(values) else 1}
+    return {"rangemode": "tozero", "nticks": 5}
 
 
 def _height(answer: Answer, by_joules: bool) -> float:

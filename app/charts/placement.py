@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 
 from app.charts import palette
 from app.charts.frame import figure
+from app.formats import stages_words
 from app.naming import cluster_words
 from backend.cluster.cluster import Cluster
 from backend.planning.plan import Partition
@@ -11,18 +12,21 @@ from backend.planning.plan import Partition
 FEWEST = 8  # cells that the strip always has room for, so that two are not giants
 
 
-def placement(cluster: Cluster, cut: Partition) -> go.Figure:
-    """One cell per device in the grey of its stage, empty where it has none; servers apart."""
+def placement(cluster: Cluster, cut: Partition, sites: int = 1) -> go.Figure:
+    """One cell per device in the grey of its stage, empty where it has none; servers apart. The
+    cluster's `sites` are alike."""
     inner = cluster.levels[0].count
     places = [device + 0.4 * (device // inner) for device in range(cluster.num_devices)]
     devices = range(cluster.num_devices)
+    apart = cluster.num_devices // sites
     holder = {
-        device: pipeline_rank
+        device + site * apart: pipeline_rank
+        for site in range(sites)
         for pipeline_rank, stage in enumerate(cut.stages[: cut.pipeline_size])
         for device in stage.devices
     }
     held: dict[int | None, str] = {
-        pipeline_rank: ", ".join(map(str, cut.held_by(pipeline_rank)))
+        pipeline_rank: stages_words(cut.held_by(pipeline_rank))
         for pipeline_rank in range(cut.pipeline_size)
     }
     drawing = figure(height=64, legend=False)
@@ -61,9 +65,8 @@ def placement(cluster: Cluster, cut: Partition) -> go.Figure:
 def _text(stages: str | None, num_devices: int) -> str:
     if stages is None:
         return "·"
-    return f"stage {stages}" if num_devices <= FEWEST else stages
+    return stages if num_devices <= FEWEST else stages.partition(" ")[2]
 
 
 def _hover(cluster: Cluster, device: int, stages: str | None) -> str:
-    holds = "no stage" if stages is None else f"stage {stages}"
-    return f"<b>device {device}</b> · {holds}<br>{cluster_words(cluster)}"
+    return f"<b>device {device}</b> · {stages or 'no stage'}<br>{cluster_words(cluster)}"

@@ -30,8 +30,15 @@ def attribution(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
     """Where each rank's time went: a bar per row (its name, seconds by cause), scaled to 100 %."""
     whole = [(name, spent, sum(spent.values())) for name, spent in rows]
     drawing = _shares(whole, {cause: palette.COLOURS[cause] for cause in SPENT_ON}, 30)
+    drawing.update_layout(showlegend=False, margin={"t": 8}, height=64 + 30 * len(rows))
     drawing.update_xaxes(range=[0, 104], dtick=25)
     return drawing
+
+
+def spent_on(rows: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, str]:
+    """The colours of what any of them spent time on: the legend of `attribution`."""
+    found = {cause for _, spent in rows for cause in spent if spent[cause]}
+    return {cause: palette.COLOURS[cause] for cause in SPENT_ON if cause in found}
 
 
 def idle(rows: Sequence[tuple[str, Causes, float]]) -> go.Figure:

@@ -78,11 +78,17 @@ class Preparing(ServerConnection):
         return self._send("POST", "/plans/predict", Prediction, body)
 
     def save_plan(
-        self, profile_id: int, cluster: str, plan: Mapping[str, Any], name: str = ""
+        self,
+        profile_id: int,
+        cluster: str,
+        plan: Mapping[str, Any],
+        name: str = "",
+        **state: str,
     ) -> StoredPlan:
-        """Keep a plan, such as `proposal["prediction"]["plan"]`."""
+        """Keep a plan, such as `proposal["prediction"]["plan"]`; `state` is what counts as memory
+        beside the weights: `optimizer="adamw+ema"`, `state_precision=`."""
         body = {"profile_id": profile_id, "cluster": cluster, "plan": plan, "name": name}
-        return self._send("POST", "/plans", StoredPlan, body)
+        return self._send("POST", "/plans", StoredPlan, body | state)
 
     def differences(self, plan_id: int, other_id: int) -> PlanDifferences:
         """What differs between two kept plans: figures, layers that moved, stages."""

@@ -1,7 +1,7 @@
 """A run beside what its plan says, as rows of `stageflow show`."""
 
 from app import formats
-from app.differences import pace_words
+from app.differences import other_links_words, pace_words
 from app.naming import shared_words
 from backend.comparison.shared_cores import Expectation
 from backend.comparison.stragglers import Paces
@@ -19,6 +19,8 @@ def expected_rows(run: Run, found: Expectation) -> list[tuple[str, str]]:
             pairs.append((name, f"{said} (measured {formats.change(measured, wanted)})"))
     if found.cores is not None and found.cores.is_said:
         pairs.insert(1, ("cores were shared", shared_words(found.cores)))
+    if found.other_links is not None:
+        pairs.append(("other links", other_links_words(found.other_links)))
     if found.profile_taken and found.profile_taken >= MUCH:
         said = f"others had {formats.percent(found.profile_taken, 0)} of the profiler's core"
         pairs.append((f"profile {found.profile_id}", said))

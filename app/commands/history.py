@@ -19,7 +19,7 @@ from app.exports.run_document import run_document
 from app.naming import attempt_plan, cleared, rule_words
 from app.terminal import err, out, print_json, print_table
 from backend.bootstrap import Backend
-from backend.comparison.runs import chosen
+from backend.comparison.runs import as_usual, chosen, parameters
 from backend.errors import InvalidInput
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
@@ -132,7 +132,8 @@ def show(run_id: RunId, as_json: Json = False) -> None:
         pairs.append(("cleared", told))
     print_table(f"run {run.id}", ["", ""], pairs)
     if isinstance(run.spec, TrainSpec):
-        asked = chosen(run.spec).items()
+        said = as_usual(run.spec).keys() | chosen(run.spec).keys()
+        asked = [(key, v) for key, v in parameters(run.spec).items() if key in said]
         print_table("asked for", ["", ""], [(key, formats.shorten(v, MOST)) for key, v in asked])
     return None
 

@@ -1,5 +1,6 @@
 """Jobs for a node agent: profile a definition, train it by a plan, resume a training."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,8 +22,8 @@ from app.commands.options.training import (
     FurtherRateOption,
     LocalHeadOption,
     ReplanOption,
+    RunStateOption,
     ShardOption,
-    StateOption,
     TargetLossOption,
     TargetOption,
     TrackOption,
@@ -39,6 +40,7 @@ from backend.codec import from_plain
 from backend.definitions.parameters import assignments, parsed
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
+from backend.runs.request.as_planned import as_planned
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import (
     CheckpointSpec,
@@ -165,7 +167,7 @@ def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> St
 @taking(data_spec, optimizer_spec, checkpoint_spec, stop_spec, pool_spec, varying)
 def run(
     data: DataSpec,
-    optimizer: OptimizerSpec,
+    optimizer: Callable[[OptimizerSpec], OptimizerSpec],
     checkpoints: CheckpointSpec,
     stop: StopSpec,
     pool: PoolSpec | None,
@@ -178,9 +180,10 @@ def run(
     target_loss: TargetLossOption = None,
     evaluate: EvaluateOption = 0,
     precision: Annotated[
-        Literal["float32", "bfloat16", "float16"], typer.Option(help="Of the compute.")
-    ] = "float32",
-    state_precision: StateOption = "float32",
+        Literal["float32", "bfloat16", "float16"] | None,
+        typer.Option(help="Of the compute (default: float32, or what goes with the state)."),
+    ] = None,
+    state_precision: RunStateOption = None,
     shard_state: ShardOption = None,
     local_head: LocalHeadOption = "",
     seed: int = 0,
@@ -228,9 +231,6 @@ def run(
         plan=plan if shard_state is None else replace(plan, shard_state=shard_state),
         plan_id=stored.id,
         data=data,
-        optimizer=optimizer,
-        precision=precision,
-        state_precision=state_precision,
         epochs=epochs,
         target_accuracy=target,
         target_loss=target_loss,
@@ -246,6 +246,13 @@ def run(
         stop=stop,
         weights_partial=weights_partial,
         local_head=local_head,
+    )
+    planned = as_planned(spec, stored.prediction)
+    spec = replace(
+        planned,
+        optimizer=optimizer(planned.optimizer),
+        state_precision=state_precision or planned.state_precision,
+        precision=precision or planned.precision,
     )
     spec = beginning(backend, spec, weights)
     if by_hand is not None:

@@ -135,7 +135,7 @@ def options(
             help="Let replicas split the linear and embedding layers that are faster so.",
         ),
     ] = False,
-    codec_of_sums: Annotated[str, typer.Option(help="Of replicas' gradients: dct:keep=0.01.")] = "",
+    codec_of_sums: Annotated[str, typer.Option(help="Of sums: bf16, auto, dct:keep=0.01.")] = "",
     target: Annotated[
         str,
         typer.Option(
@@ -177,10 +177,14 @@ def options(
             "samples/s (0.9)."
         ),
     ] = None,
+    money_floor: Annotated[
+        float | None, typer.Option(help="Rank by the money of a sample, likewise.")
+    ] = None,
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
-    aim = aim_of(target_accuracy, target_loss, energy_floor, partial(_learnt, profile_id))
+    learnt = partial(_learnt, profile_id)
+    aim = aim_of(target_accuracy, target_loss, energy_floor, money_floor, learnt)
     question = Question(
         found,
         find_cluster(cluster, devices),

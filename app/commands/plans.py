@@ -12,7 +12,16 @@ import typer
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
 from app.commands.planning import PlanOptions, options
-from app.differences import UNKNOWN_WATTS, energy_words, money_words, target_words, time_words
+from app.differences import (
+    UNKNOWN_FIGURES,
+    UNKNOWN_WATTS,
+    energy_words,
+    figure_name,
+    figure_words,
+    money_words,
+    target_words,
+    time_words,
+)
 from app.exports.answers import HEAD, row
 from app.formats import between, count, seconds
 from app.naming import fallback_words
@@ -25,7 +34,8 @@ from backend.planning.plan import Plan
 from backend.prediction.across_sites import planned_first
 from backend.prediction.answer import Answer, by_order, cut_by_hand
 from backend.prediction.answer import compare as compared
-from backend.prediction.fallbacks import Fallback, fallbacks
+from backend.prediction.fallback import Fallback
+from backend.prediction.fallbacks import fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.relaxed import Relaxed, relaxed, without_limits
 from backend.prediction.watch import UNWATCHED, Watch
@@ -195,11 +205,12 @@ def compare(asked: PlanOptions, as_json: Json = False) -> None:
 def _table(title: str, asked: PlanOptions, answers: Sequence[Answer]) -> None:
     """With a column for what they are ranked by, where that is not samples/s."""
     aim = asked.aim
-    if aim.floor is not None:
-        rows = ([*row(each), energy_words(each.energy)] for each in answers)
-        print_table(title, [*HEAD, "energy per sample"], rows)
-        if not any(each.energy for each in answers):
-            out.print(UNKNOWN_WATTS, highlight=False)
+    if aim.fewest is not None:
+        figure = aim.fewest.figure
+        rows = ([*row(each), figure_words(figure, each)] for each in answers)
+        print_table(title, [*HEAD, figure_name(figure)], rows)
+        if all(aim.fewest.of(each) is None for each in answers):
+            out.print(UNKNOWN_FIGURES[figure], highlight=False)
         return None
     if aim.target is None:
         return print_table(title, HEAD, map(row, answers))

@@ -48,8 +48,9 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
 
 
 def _over_cuts(found: Sequence[int]) -> list[str]:
-    """Bytes of a microbatch on the wire; nothing crosses behind the last stage."""
-    return [*map(size, found[:-1]), NOTHING]
+    """Bytes of a microbatch; none behind the last stage, nor where the next one is on the same
+    devices."""
+    return [*(size(crossing) if crossing else NOTHING for crossing in found[:-1]), NOTHING]
 
 
 def shared_blocks(found: Sequence[Fold], stages: Sequence[Stage]) -> list[str]:

@@ -176,7 +176,7 @@ def plan(
     run_ahead   further microbatches in flight per hop; None for what simulation finds faster
     codec       of the messages between stages ("int8"), or "auto"
     sites       rule by which the cluster's sites exchange weights ("diloco:every=100")
-    codec_of_sums   of the gradients of replicas ("dct:keep=0.005")
+    codec_of_sums   of the gradients of replicas ("bf16", "auto", "dct:keep=0.005")
     split_channels  whether replicas split the linear and embedding layers that are faster so
     also        profiles of the model at other microbatch sizes
     conditions  memory (bytes), device, measured_on, precision, took, state_precision

@@ -16,6 +16,7 @@ from backend.codec import from_plain, to_plain
 from backend.errors import InvalidInput
 from backend.planning.plan import Plan
 from backend.runs.history.records import MetricPoint
+from backend.runs.request.as_planned import as_planned
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
@@ -95,7 +96,8 @@ class NotebookServer:
     def submit(self, plan: NotebookPlan, name: str = "", **training: Any) -> NotebookRun:
         """Keep a plan there and train by it; it starts when a node is free.
 
-        training   fields of `TrainSpec`: epochs=3, seed=1, optimizer={"name": "adam"}, ...
+        training   fields of `TrainSpec`: epochs=3, seed=1, optimizer={"name": "adam"}, ...; by
+                   default the optimizer and the precision of state are those of the plan
 
         Raises `ApiProblem`, and `InvalidInput` for a plan whose profile the server does not keep.
         """
@@ -105,15 +107,19 @@ class NotebookServer:
                 "Plan from server.profile(ID), or from server.keep(profile, 'model.py').",
             )
         cluster = write_cluster(plan.question.cluster)
-        stored = self.client.save_plan(plan.profile_id, cluster, to_plain(Plan, plan.plan))
+        made = plan.prediction
+        stored = self.client.save_plan(
+            plan.profile_id,
+            cluster,
+            to_plain(Plan, plan.plan),
+            optimizer=made.optimizer,
+            state_precision=made.state_precision,
+        )
         definition = self.client.profile(plan.profile_id).definition_id
-        asked = {
-            "definition_id": definition,
-            "plan": to_plain(Plan, stored.plan),
-            "plan_id": stored.id,
-            "kind": "train",
-        }
-        spec: TrainSpec = from_plain(TrainSpec, training | asked)
+        planned = as_planned(TrainSpec(definition, stored.plan, stored.id), made)
+        known = to_plain(TrainSpec, planned)
+        asked = {name: known[name] for name in ("definition_id", "plan", "plan_id", "kind")}
+        spec: TrainSpec = from_plain(TrainSpec, known | training | asked)
         return NotebookRun(self.client, self.client.submit(spec, name))
 
     def run(self, run_id: int) -> NotebookRun:

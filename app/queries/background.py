@@ -1,15 +1,19 @@
 """Values that are computed in the background, so that the page stays alive meanwhile."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
-from threading import Event, Thread
-from typing import Generic, TypeVar
+from threading import Event, Lock, Thread
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+import streamlit as st
 import structlog
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.server.searchers import SearcherEnded
+from app.session.state import Key
 from backend.errors import StageflowError
 from backend.prediction.watch import Watch
 
@@ -18,8 +22,28 @@ T = TypeVar("T")
 log = structlog.get_logger("app")
 
 
+LEAVE = 10.0
+"""Seconds for which a visitor may be away, as one who loads a page again or whose network fails,
+before what only they wait for is ended."""
+
+
 class Visitor:
-    """One browser session, as searches know it: a session that is over waits for nothing."""
+    """The browser session that makes it, as searches know it: a session that is over waits for
+    nothing."""
+
+    def __init__(self) -> None:
+        context = get_script_run_ctx(suppress_warning=True)
+        self._session = context.session_id if context else ""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether a browser shows its page. Where no server runs, nobody can leave."""
+        if not self._session:
+            return True
+        try:  # asked at once: one that exists may be gone before it is asked
+            return runtime.get_instance().is_active_session(self._session)
+        except RuntimeError:
+            return True
 
 
 class Background(Generic[T]):
@@ -31,7 +55,7 @@ class Background(Generic[T]):
     total     how many are expected at most; 0 where nobody knows
     progress  the planner that works, and how many of how many candidates are done
     fault     why it ended early, in words for people
-    waiting   the visitors who want it: one who leaves ends it only where nobody else is there
+    was_left  it was ended since nobody who wanted it was there, or wanted it, any longer
     """
 
     def __init__(self, make: Callable[[Watch], Iterator[T]], total: int = 0) -> None:
@@ -40,7 +64,9 @@ class Background(Generic[T]):
         self.asked_at, self.said_at = time.monotonic(), inf
         self.progress = ("", 0, 0)
         self.fault: StageflowError | None = None
-        self.waiting: WeakSet[Visitor] = WeakSet()
+        self.was_left = False
+        self._wanting, self._visitors = Lock(), WeakSet[Visitor]()
+        self._seen_at = inf  # until somebody wants it
         self._make = make
         self._stop, self._said, self._ended = Event(), Event(), Event()
         self._thread = Thread(target=self._run, name="planning", daemon=True)
@@ -64,6 +90,21 @@ class Background(Generic[T]):
         """Whether its process ended before it was through."""
         return isinstance(self.fault, SearcherEnded)
 
+    def want(self, visitor: Visitor) -> bool:
+        """It goes on as long as the visitor is there, or another one. False where it was left
+        before: it is to be asked anew."""
+        with self._wanting:
+            self._visitors.add(visitor)
+            self._seen_at = time.monotonic()
+            return not self.was_left
+
+    def leave(self, visitor: Visitor) -> None:
+        """The visitor wants it no longer, which ends it where nobody else does."""
+        with self._wanting:
+            self._visitors.discard(visitor)
+            if self.is_running and not self._visitors:
+                self._is_left()
+
     def cancel(self) -> None:
         """End it soon; what is there stays."""
         if self.is_running:
@@ -79,7 +120,7 @@ class Background(Generic[T]):
 
     def _run(self) -> None:
         try:
-            for item in self._make(Watch(self._follow, self._stop.is_set)):
+            for item in self._make(Watch(self._follow, self._is_over)):
                 self.items.append(item)
                 self._has_said()
                 if self._stop.is_set():
@@ -94,6 +135,19 @@ class Background(Generic[T]):
             self._ended.set()
             self._has_said()
 
+    def _is_over(self) -> bool:
+        with self._wanting:
+            now = time.monotonic()
+            if any(visitor.is_here for visitor in self._visitors):
+                self._seen_at = now
+            elif now - self._seen_at > LEAVE and not self._stop.is_set():
+                self._is_left()
+        return self._stop.is_set()
+
+    def _is_left(self) -> None:
+        self.was_left = True
+        self._stop.set()
+
     def _has_said(self) -> None:
         if not self._said.is_set():
             self.said_at = time.monotonic()
@@ -101,3 +155,34 @@ class Background(Generic[T]):
 
     def _follow(self, planner: str, done: int, total: int) -> None:
         self.progress = (planner, done, total)
+
+
+def this_visitor() -> Visitor:
+    """Who looks at the page."""
+    me: Visitor = st.session_state.setdefault(Key.VISITOR.value, Visitor())
+    return me
+
+
+def under_way(cached: Any, *given: Any) -> Background[Any]:
+    """What the function `cached`, whose values Streamlit keeps, computes of what is `given`, as
+    this visitor wants it: anew where it was left the last time."""
+    search: Background[Any] = cached(*given)
+    if not search.want(this_visitor()):
+        cached.clear(*given)
+        search = cached(*given)
+        search.want(this_visitor())
+    return search
+
+
+def end_others(subject: object, now: Mapping[Background[Any], Callable[[], None]]) -> None:
+    """End what this visitor asked about another `subject`, and nobody waits for any longer; each
+    search with what forgets it."""
+    before: tuple[object, Mapping[Background[Any], Callable[[], None]]]
+    before = st.session_state.get(Key.PLANNING.value, (None, {}))
+    old, running = before
+    if old != subject:
+        for search in running:
+            if search not in now:
+                search.leave(this_visitor())
+        running = {}
+    st.session_state[Key.PLANNING.value] = (subject, {**running, **now})

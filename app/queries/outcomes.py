@@ -17,6 +17,7 @@ from backend.pipeline.held import staleness
 from backend.pipeline.memory import Moment, memory
 from backend.pipeline.program import Program
 from backend.pipeline.timeline import Timeline
+from backend.planning.channels.held import as_held
 from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import Answer, Reply, by_order
@@ -149,7 +150,7 @@ def _described(
 ) -> Outcome:
     plan = prediction.plan
     sizes = PlanSizes(
-        question.profile_of(plan),
+        as_held(question.profile_of(plan), plan),
         plan.partition,
         question.optimizer,
         plan.shard_state,

@@ -17,9 +17,10 @@ from backend.pipeline.kinds import Floats
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.timeline import Timeline
-from backend.planning.plan import Plan
-from backend.prediction.answer import Answer, Reply, at_once, by_hand, replies
-from backend.prediction.fallbacks import Fallback, fallbacks
+from backend.planning.plan import Partition, Plan
+from backend.prediction.answer import Answer, Reply, at_once, by_hand, redrawn, replies
+from backend.prediction.fallback import Fallback
+from backend.prediction.fallbacks import fallbacks
 from backend.prediction.predict import predicted_program
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.shapes import steady_shape
@@ -56,6 +57,12 @@ def one_by_one(question: Question) -> tuple[Question, ...]:
 def judged(question: Question, plan: Plan) -> Answer:
     """The answer for a plan by hand. Raises `PlanDoesNotFit` and `InvalidInput`."""
     return by_hand(question, plan)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def changed(question: Question, plan: Plan, partition: Partition, codecs: str) -> Answer:
+    """The answer for a plan that was changed by hand (`redrawn`). Raises likewise."""
+    return redrawn(question, plan, partition, codecs)
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)

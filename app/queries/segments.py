@@ -6,6 +6,7 @@ from app import services
 from app.charts.bars import Bars, bars_of
 from app.exports.last_segment import segment_bars
 from app.queries import planner
+from backend.comparison.other_links import other_links
 from backend.comparison.shared_cores import Expectation
 from backend.comparison.stragglers import Paces
 from backend.errors import StageflowError
@@ -42,7 +43,10 @@ def predicted_energy(run: Run) -> Energy | None:
 def expected_of(run: Run) -> Expectation:
     """What is laid beside the run's measurement; of a run that has ended it is computed once."""
     if not run.state.is_final:
-        return Expectation(prediction_of(run))
+        stored, spec = _plan_of(run), run.spec
+        if stored is None or not isinstance(spec, TrainSpec):
+            return Expectation()
+        return Expectation(stored.prediction, other_links=other_links(spec, stored.cluster))
     return _expected(services.backend().settings.sql_url, run.id, run)
 
 

@@ -132,6 +132,7 @@ class Param(StrEnum):
     MICROBATCH = "microbatch"
     REPETITIONS = "repetitions"
     CUT = "cut"
+    CODECS = "codecs"
     DETAIL = "detail"
     WINDOW = "window"
     PAIRS = "pairs"
@@ -245,6 +246,14 @@ def bound(param: Param) -> dict[str, Any]:
     return {"key": param.value, "bind": "query-params"}
 
 
+def choose(param: Param, value: object) -> None:
+    """Set a widget with that value in the URL, before it is drawn. Where it was drawn before,
+    Streamlit writes the URL."""
+    if param.value not in st.session_state:
+        put(param, "true" if value is True else value or None)
+    st.session_state[param.value] = value
+
+
 def go(page: Page, **params: object) -> NoReturn:
     """Open another page with these URL parameters."""
     st.switch_page(page.value, query_params={name: str(value) for name, value in params.items()})
@@ -279,8 +288,7 @@ def done(message: str) -> NoReturn:
 
 def show_notice() -> None:
     """Show, once, what `notify` left."""
-    message = st.session_state.pop(Key.NOTICE.value, "")
-    if message:
+    if message := st.session_state.pop(Key.NOTICE.value, ""):
         st.toast(message, icon=":material/check:")
 
 

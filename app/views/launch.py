@@ -8,6 +8,7 @@ import streamlit as st
 from app import services
 from app.components.launch.fallback_line import fallback_line
 from app.components.launch.node_notice import node_notice
+from app.components.launch.planned_fields import choose_planned
 from app.components.launch.run_form import run_form, why_not_run
 from app.components.runs.run_words import plan_label
 from app.components.shell.layout import card, empty_state, missing, page_header
@@ -17,6 +18,7 @@ from app.session import state
 from app.session.state import Page, Param
 from backend.prediction.question import Question
 from backend.runs.plans import StoredPlan
+from backend.runs.request.as_planned import as_planned
 from backend.runs.request.groups import with_decay_as_before
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -66,14 +68,22 @@ def _by_plan(plans: Sequence[StoredPlan], named: int | None) -> None:
     )
     if picked != chosen.id:
         state.put(Param.PLAN, picked)
+        choose_planned(_spec(by_id[picked], profile.definition_id))
         st.rerun()
+    spec = _spec(chosen, profile.definition_id)
     node_notice()
-    fallback_line(Question(profile.profile, chosen.cluster), chosen.plan)
+    made = chosen.prediction
+    question = Question(profile.profile, chosen.cluster, optimizer=spec.optimizer.planned)
+    fallback_line(question.under(state_precision=made.state_precision), chosen.plan)
     if why := why_not_run(profile.definition_id, chosen.plan):
         st.warning(plain(f"This plan cannot be run: {why}"), icon=":material/block:")
         return
     with card("Values"):
-        run_form(TrainSpec(profile.definition_id, chosen.plan, chosen.id), profile.profile.name)
+        run_form(spec, profile.profile.name)
+
+
+def _spec(stored: StoredPlan, definition_id: int) -> TrainSpec:
+    return as_planned(TrainSpec(definition_id, stored.plan, stored.id), stored.prediction)
 
 
 def _described(stored: StoredPlan) -> str:

@@ -52,7 +52,7 @@ from backend.profiles.profile import ONE_LAYER
 from backend.runs.plans import StoredPlan
 
 LINE = "Which layers run where."
-FIRST_ANSWER = " · a first answer, the search goes on"
+FIRST_ANSWER = "a first answer, the search goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
 
 def _aim(wanted: Wanted) -> Aim:
     if wanted.target is None:
-        return Aim(floor=wanted.floor)
+        return Aim(fewest=wanted.fewest)
     return Aim(wanted.target, histories_of(wanted.stored.definition_id, wanted.target))
 
 
@@ -168,23 +168,23 @@ def _workbench(wanted: Wanted, found: Found) -> None:
     """The partition beside the alternatives; all of it for the same plan."""
     question, shown, base = found.question, found.draft, found.base.prediction.plan
     with st.container(key="split-plan"):
-        drawn, beside = st.columns([2.6, 1], gap="medium")
+        drawn, beside = st.columns([2.4, 1], gap="medium")
     with drawn:
         profile, same = question.at(base.microbatch), replace(wanted, planner="")
-        partition_view(profile, question.cluster, shown.cut, base.partition, same)
+        partition_view(profile, question.cluster, shown.cut, base, same)
         if shown.answer is not None:
             _details(question, shown.answer.prediction, found.kept)
-    with beside:
-        with card("Alternatives", aim_words(found.aim), explained(Term.NOTATION)):
-            is_kept = found.kept is not None and shown.answer is found.base
-            name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
-            everyone = _everyone(question, found.aim)
-            _alternatives(everyone, shown.answer or found.base, found.aim, name)
-            if not found.is_said:
-                stopped_note([each for each in everyone if each[1].was_lost])
-            further_links(wanted)
-        if shown.answer is not None:
-            others = [reply.answer for reply in replies_of(everyone) if reply.answer]
+    with beside, card("Alternatives", aim_words(found.aim), explained(Term.NOTATION)):
+        is_kept = found.kept is not None and shown.answer is found.base
+        name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
+        everyone = _everyone(question, found.aim)
+        _alternatives(everyone, shown.answer or found.base, found.aim, name)
+        if not found.is_said:
+            stopped_note([each for each in everyone if each[1].was_lost])
+        further_links(wanted)
+    if shown.answer is not None:
+        others = [reply.answer for reply in replies_of(everyone) if reply.answer]
+        with drawn:  # the wider column is the shorter one
             why_view(shown.answer, question, wanted, others)
 
 

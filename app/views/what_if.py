@@ -7,14 +7,13 @@ import streamlit as st
 
 from app.components.comparison.what_if_view import REMARKS, SPEED, what_if_view
 from app.components.plan.plan_form import plan_form
-from app.components.plan.planning_view import end_others
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import missing, page_header
 from app.components.shell.pick import pick
 from app.formats import plain, sentence
 from app.queries import planner
-from app.queries.background import Background
+from app.queries.background import Background, end_others, under_way
 from app.session.state import Page, Param, bound
 from backend.comparison.variations import Point, Prices, read_prices
 from backend.prediction.imagined import precisions_of
@@ -93,7 +92,7 @@ def _precision(wanted: Wanted) -> Precision:
 @guarded
 def _sweep(wanted: Wanted, precision: Precision) -> Background[Point]:
     question = wanted.question
-    sweep = planner.swept(question, precision)
+    sweep = under_way(planner.swept, question, precision)
     end_others((question, precision), {sweep: partial(planner.swept.clear, question, precision)})
     return sweep
 

@@ -2,8 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from backend.cluster.cluster import Cluster
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.cluster.cluster import Cluster, Level
+
+KEPT = 256
+"""Rings that are remembered: it takes long to see which levels join thousands of devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,12 @@ class RingLinks:
         gathers what each has of them."""
         return rounds * self._steps(num_bytes / self.members)
 
+    def seconds_of_each(self, sizes: NDArray[np.float64], rounds: int = 2) -> NDArray[np.float64]:
+        """`seconds` of sums of so many bytes."""
+        pieces = sizes / self.members
+        ways = [latency + pieces / bandwidth for latency, bandwidth in self.links]
+        return np.asarray(rounds * (self.members - 1) * np.maximum.reduce(ways))
+
     def receiving(self, num_bytes: float) -> float:
         """Seconds in which a member receives so many bytes, as much from each of the others."""
         return self._steps(num_bytes / (self.members - 1)) if num_bytes else 0.0
@@ -32,12 +45,16 @@ class RingLinks:
 def ring(cluster: Cluster, devices: Iterable[int]) -> RingLinks:
     """That of `devices` in their order: it has links of each level that joins several of them, or
     several of the groups below that they are in."""
-    inside = list(devices)
-    members, joining = len(inside), []
-    for level in cluster.levels:
-        groups = list(dict.fromkeys(member // level.count for member in inside))
+    return _ring(cluster.levels, tuple(devices))
+
+
+@lru_cache(KEPT)
+def _ring(levels: tuple[Level, ...], devices: tuple[int, ...]) -> RingLinks:
+    inside, joining = devices, list[Level]()
+    for level in levels:
+        groups = tuple(dict.fromkeys(member // level.count for member in inside))
         if len(groups) < len(inside):
             joining.append(level)
         inside = groups
-    links = joining or cluster.levels[:1]
-    return RingLinks(members, frozenset((link.latency, link.bandwidth) for link in links))
+    links = joining or levels[:1]
+    return RingLinks(len(devices), frozenset((link.latency, link.bandwidth) for link in links))

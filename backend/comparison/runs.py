@@ -48,6 +48,8 @@ def parameters(spec: StoredSpec) -> dict[str, str]:
     if isinstance(spec, TrainSpec):
         found = {k: v for k, v in found.items() if not k.startswith("plan.partition")}
         found["optimizer.groups"] = groups_text(spec.optimizer.groups) or ABSENT
+        splits = (f"{each.layer} by {each.kind}" for each in spec.plan.splits)
+        found["plan.splits"] = ", ".join(splits) or ABSENT
         found["plan.partition"] = spec.plan.partition.label
         found["plan.stages"] = str(len(spec.plan.partition.stages))
         found["plan.devices"] = str(sum(s.replicas for s in spec.plan.partition.stages))
@@ -55,14 +57,19 @@ def parameters(spec: StoredSpec) -> dict[str, str]:
 
 
 def chosen(spec: TrainSpec) -> dict[str, str]:
-    """The parameters that somebody chose beside the plan: all whose values are not the usual ones,
-    and those of `SAID`."""
+    """What somebody chose beside the plan: the parameters that are not as usual."""
     usual = parameters(TrainSpec(spec.definition_id, spec.plan, spec.plan_id))
     return {
         name: value
         for name, value in parameters(spec).items()
-        if name in SAID or (value != usual.get(name) and name not in OF_PLAN)
+        if value != usual.get(name) and name not in OF_PLAN
     }
+
+
+def as_usual(spec: TrainSpec) -> dict[str, str]:
+    """Those of `SAID` that have their usual values."""
+    unlike, every = chosen(spec), parameters(spec)
+    return {name: every[name] for name in SAID if name not in unlike}
 
 
 def differing(runs: Sequence[Run]) -> dict[str, tuple[str, ...]]:

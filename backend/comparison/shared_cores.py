@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend.cluster.cluster import Cluster
+from backend.comparison.other_links import OtherLinks
 from backend.cores import MUCH
 from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
@@ -51,6 +52,7 @@ class Expectation:
                   took less than is said
     profile_id, profile_taken   the profile that it was predicted from, and the share of a core that
                   others took while it was measured (None = not measured)
+    other_links   of the plan, that the run did not have; None = it has a machine for each
     """
 
     prediction: Prediction | None = None
@@ -58,6 +60,7 @@ class Expectation:
     at_share: Prediction | None = None
     profile_id: int | None = None
     profile_taken: float | None = None
+    other_links: OtherLinks | None = None
 
 
 def taken_by_others(uses: Sequence[CoreUse], *, in_turns: bool) -> SharedCores | None:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from backend.pipeline.actions import Collective
 
@@ -11,8 +11,7 @@ Path = tuple[Hashable, ...]
 """The links that a transfer keeps busy, all of them from its start to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class SumPart:
+class SumPart(NamedTuple):
     """A part of a sum that travels by itself for so many `seconds`, from `before` seconds before
     its ranks come to the sum: it is made by then."""
 
@@ -37,8 +36,8 @@ class Ring:
 def exposed(pieces: Iterable[SumPart]) -> float:
     """Seconds for which ranks that have come to a sum wait for its pieces."""
     end = -inf
-    for piece in pieces:
-        end = max(end, -piece.before) + piece.seconds
+    for before, seconds in pieces:
+        end = (end if end > -before else -before) + seconds
     return max(0.0, end)
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.pipeline.kinds import ONWARD, Bools, Ints, Kind
+from backend.pipeline.kinds import ONWARD, Bools, Ints, Is, Kind
 from backend.pipeline.order import Order
-from backend.pipeline.placement import holder_of, rank_of
+from backend.pipeline.placement import holder_of, pipeline_rank_of, rank_of
 from backend.pipeline.program import Program
 from backend.pipeline.rows import Rows
 from backend.pipeline.schedules.pattern import orders
@@ -109,21 +109,24 @@ def _assembled(name: str, shape: Shape, order: Order, version: Ints, added: _Ins
 
 
 def _groups(shape: Shape, bounds: Ints, kind: Ints, peer: Ints) -> tuple[tuple[int, ...], ...]:
-    """Number the groups as they are met first, and write the numbers into `peer`."""
-    found: dict[tuple[int, ...], int] = {}
-    replicas: dict[tuple[int, int], tuple[int, ...]] = {}
-    if shape.num_pipelines == 1 and max(shape.replicas) == 1:
+    """Number the groups as they are met first, and write the numbers into `peer`: the pipelines of
+    an averaging, the replicas of any other collective."""
+    rows = np.flatnonzero(Is.COLLECTIVE[kind])
+    if not len(rows):
         return ()
-    for coordinates in shape.coordinates:
-        rows = slice(bounds[coordinates.rank], bounds[coordinates.rank + 1])
-        place = coordinates.pipeline_rank, coordinates.pipeline
-        if place not in replicas:
-            replicas[place] = shape.group_of(*place)
-        for collective, group in (
-            (Kind.ALL_REDUCE, replicas[place]),
-            (Kind.AVERAGE, shape.sharing(coordinates.rank)),
-        ):
-            here = kind[rows] == collective
-            if here.any():
-                peer[rows][here] = found.setdefault(group, len(found))
-    return tuple(found)
+    rank = np.searchsorted(bounds, rows, side="right") - 1
+    pipeline, device = np.divmod(rank, shape.num_devices)
+    places, holder = shape.num_pipelines * shape.pipeline_size, pipeline_rank_of(shape, rank)
+    averages = kind[rows] == Kind.AVERAGE
+    code = np.where(averages, places + device, pipeline * shape.pipeline_size + holder)
+    names, first, which = np.unique(code, return_index=True, return_inverse=True)
+    met = np.argsort(first)
+    number = np.empty_like(met)
+    number[met] = np.arange(len(met))
+    peer[rows] = number[which]
+    return tuple(
+        shape.group_of(name % shape.pipeline_size, name // shape.pipeline_size)
+        if name < places
+        else shape.sharing(name - places)
+        for name in names[met].tolist()
+    )

@@ -25,6 +25,11 @@ them before columns of that length are made."""
 class ProgramUnsound(StageflowError):
     """A program that must not run; `faults` says why."""
 
+    advice = (
+        "Put the order right there. `stageflow program import FILE`, and Import on Compare "
+        "schedules, name every fault."
+    )
+
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         self.faults = faults
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

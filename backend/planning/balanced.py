@@ -1,7 +1,7 @@
 """Pipelines of equal stages: cut into as many as wanted, copied over the devices."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, cycle
 
@@ -40,9 +40,10 @@ def two_bw(
 
     c is `RECOMPUTED` or 1, m >= d the microbatches of an update (at least `batch`).
     """
+    chain = Chain(profile, cluster.device)
     return max(
         widths(profile, cluster),
-        key=lambda plan: (rate_2bw(profile, cluster, plan, batch, recompute), -len(plan.stages)),
+        key=lambda plan: (rate_2bw(chain, cluster, plan, batch, recompute), -len(plan.stages)),
     )
 
 
@@ -54,11 +55,8 @@ def widths(profile: Profile, cluster: Cluster) -> Iterator[Partition]:
         yield copied(stops(table, depth), cluster.num_devices // depth)
 
 
-def rate_2bw(
-    profile: Profile, cluster: Cluster, plan: Partition, batch: int, recompute: bool
-) -> float:
+def rate_2bw(chain: Chain, cluster: Cluster, plan: Partition, batch: int, recompute: bool) -> float:
     """Microbatches per second of the copied pipeline `plan`, by 2BW's formula."""
-    chain = Chain(profile, cluster.device)
     factor, width, worst = RECOMPUTED if recompute else 1.0, plan.replicas[0], 0.0
     microbatches = max(batch, len(plan.stages))
     for number, stage in enumerate(plan.stages):
@@ -81,10 +79,14 @@ def interleaved(profile: Profile, depth: int, width: int, chunks: int) -> Partit
     return Partition(plan.stages, chunks=chunks)
 
 
-def copied(ends: list[int], width: int, depth: int = 0) -> Partition:
+def copied(ends: Sequence[int], width: int, depth: int = 0) -> Partition:
     """The stages that end at `ends`, on `depth` devices (default: one each) in turn, and that
     `width` times; replica k of every stage belongs to pipeline k."""
-    depth = depth or len(ends)
+    return _copied(tuple(ends), width, depth or len(ends))
+
+
+@lru_cache(2 * WIDE)
+def _copied(ends: tuple[int, ...], width: int, depth: int) -> Partition:
     firsts = (0, *ends[:-1])
     return Partition(
         tuple(
@@ -115,11 +117,22 @@ def even_stops(profile: Profile, count: int) -> list[int]:
 
 
 def _even(profile: Profile, most: int) -> Table:
-    """Those of 1 to `most` stages."""
-    return _squares(tuple(Chain(profile, Device()).compute.tolist()), most)
+    """Those of 1 to `most` stages, and of more where they are known."""
+    return _squares(tuple(Chain(profile, Device()).compute.tolist())).up_to(most)
 
 
-@lru_cache(KEPT)
-def _squares(compute: tuple[float, ...], most: int) -> Table:
-    free = np.zeros(len(compute))
-    return linear_partition(np.add, spans(np.array(compute)) ** 2, [free] * (most - 1))
+@dataclass
+class _Squares:
+    """The sums of the squares of stages, by prefix sums of compute, as far as somebody asked."""
+
+    compute: tuple[float, ...]
+    table: Table | None = None
+
+    def up_to(self, most: int) -> Table:
+        if self.table is None or len(self.table) < most:
+            free, costs = np.zeros(len(self.compute)), spans(np.array(self.compute)) ** 2
+            self.table = linear_partition(np.add, costs, [free] * (most - 1), self.table)
+        return self.table
+
+
+_squares = lru_cache(KEPT)(_Squares)

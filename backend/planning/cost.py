@@ -24,14 +24,14 @@ DIRECTIONS = 2
 and in the paper's 2 a_s / B for an activation there and its gradient back."""
 
 
-def sync_seconds(parameter_bytes: Any, members: int, bandwidth: float) -> Any:
+def sync_seconds(parameter_bytes: Any, members: int, bandwidth: Any) -> Any:
     """Seconds in which `members` replicas synchronise their gradients, once per round of
     `members` minibatches: a ring sends 2 (m-1)/m |w| per worker and receives as much."""
     return DIRECTIONS * 2 * (members - 1) / members * parameter_bytes / bandwidth
 
 
 def stage_seconds(
-    inner: Any, parameter_bytes: Any, members: Any, bandwidth: float, overlap: bool = True
+    inner: Any, parameter_bytes: Any, members: Any, bandwidth: Any, overlap: bool = True
 ) -> Any:
     """T^k = 1/m max( A^(k-1), sync ): seconds per minibatch of a stage on `members` members,
     each of which takes `inner` seconds for one. Without `overlap` synchronisation comes after
@@ -43,7 +43,7 @@ def stage_seconds(
 def fewest_members(
     inner: Any,
     parameter_bytes: Any,
-    bandwidth: float,
+    bandwidth: Any,
     limit: float,
     overlap: bool = True,
     least: Any = 1.0,
@@ -60,7 +60,7 @@ def no_fewer(alone: Any, several: Any, least: Any) -> Any:
 
 
 def members_needed(
-    inner: Any, parameter_bytes: Any, bandwidth: float, limit: float, overlap: bool = True
+    inner: Any, parameter_bytes: Any, bandwidth: Any, limit: float, overlap: bool = True
 ) -> tuple[Any, Any]:
     """(Whether one member keeps within `limit`, the fewest of two and more that do.) One member
     needs no synchronisation; from two on the time falls with m, so the larger root of the
@@ -87,7 +87,7 @@ def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> f
     on the fastest link and the best number of replicas."""
     compute = np.array([layer.compute_and_update for layer in profile.layers])
     weights = np.array([layer.parameter_bytes for layer in profile.layers], dtype=np.float64)
-    counts = np.arange(1, cluster.num_devices + 1)[:, None]
+    counts = np.array([1, cluster.num_devices])[:, None]  # from two on, each more is faster
     fastest = max(level.bandwidth for level in cluster.levels)
     paced = compute / max(device.speed for device in cluster.each)
     alone = stage_seconds(paced, weights, counts, fastest, overlap).min(axis=0)
@@ -110,13 +110,12 @@ class Chain:
     @cached_property
     def compute(self) -> Floats:
         """Prefix sums of seconds on `device`."""
-        seconds = [layer.compute_and_update for layer in self.profile.layers]
-        return _prefix(seconds) / self.device.speed
+        return np.array(self.profile.seconds_in_front) / self.device.speed
 
     @cached_property
     def parameters(self) -> Floats:
         """Prefix sums of parameter bytes."""
-        return _prefix([layer.parameter_bytes for layer in self.profile.layers])
+        return np.array(self.profile.parameters_in_front, dtype=np.float64)
 
     @cached_property
     def exchanged(self) -> Floats:
@@ -127,9 +126,5 @@ def spans(prefix: Floats) -> Floats:
     """Sums over layers s..j-1 as a matrix [j, s]; infinite where there is no layer (s >= j), so
     that no minimum takes it."""
     sums = np.maximum(prefix[:, None] - prefix[None, :], 0.0)
-    sums[np.triu_indices(len(prefix))] = np.inf
+    sums[np.tri(len(prefix), dtype=np.bool_).T] = np.inf
     return sums
-
-
-def _prefix(values: list[float] | list[int]) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(np.array(values, dtype=np.float64))])

@@ -78,9 +78,7 @@ def _drop_gradients_of_inputs(
     for number in own:
         layer = layers[number]
         if not trained & makers.get(number, set()):
-            half = layer.backward_weight or layer.backward - (
-                layer.backward_input or layer.backward / 2
-            )
+            half = layer.backward_weight or layer.backward - layer.input_half
             # measured apart, a half may take longer than the whole
             left = min(max(half, 0.0), layer.backward) if layer.parameter_bytes else 0.0
             layers[number] = replace(layer, backward=left, backward_weight=left, backward_input=0.0)

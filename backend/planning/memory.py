@@ -19,10 +19,12 @@ from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.depth import StageDepth
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.planning.channels.held import as_held, before_slicing
 from backend.planning.cost import Floats
 from backend.planning.local_heads import headed
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.replica_bounds import Bounds
 from backend.profiles.layer import Layer
 from backend.profiles.profile import Profile
 from backend.profiles.state_precision import state_precision_named
@@ -134,21 +136,26 @@ def replica_parts(
     its schedule has in flight, counted at its largest chunk; with shares each replica has its own
     number in flight. With local losses each stage has the head that suits the data. Parallel
     pipelines hold everything each, and what they exchange by (AvgPipe: a reference of the weights
-    together); replicas with a codec of sums hold what they have not sent.
+    together); replicas with a codec of sums hold what they have not sent. Of layers that are split
+    by channels each replica has its slice.
     """
-    rule = schedule_named(plan.schedule)
-    ordered = headed(profile, plan).in_order(plan.partition.order)
+    rule, order = schedule_named(plan.schedule), plan.partition.order
+    whole = headed(profile, plan)
     finest = state_precision_named(profile.state_precision).finest
     again = plan.recompute and rule.recomputation_frees
 
     def held_at(at: RankCoordinates, stages: Sequence[Stage]) -> Holding:
         live, held, late = rule.live(at), rule.in_flight(at), rule.deferred(at)
+        ordered = as_held(whole, plan, at.replica).in_order(order)
         once = [held_once(ordered, stage, live, optimizer, plan.shard_state) for stage in stages]
         waiting = [held_in_flight(ordered, stage, held, again, late) for stage in stages]
         own = sum(once, max(waiting, key=lambda holding: holding.total))
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
-        unsent = reference if plan.codec_of_sums and stages[0].replicas > 1 else 0
+        sums, replicas = plan.codec_of_sums, stages[0].replicas
+        unsent = sums.held(reference, replicas) if sums and replicas > 1 else 0
         alone = own + Holding(gradients=unsent, process=profile.process_bytes)
+        if plan.splits:
+            alone += before_slicing(whole.in_order(order), stages, alone)
         kept = Holding(weights=plan.exchange_copies * finest * reference)
         return alone.times(plan.num_pipelines // plan.num_sites) + kept
 
@@ -157,7 +164,7 @@ def replica_parts(
         group = shape.group_of(pipeline_rank)
         stages = [plan.partition.stages[number] for number in shape.stages_of(pipeline_rank)]
         first = shape.at(group[0])
-        if first.shares_here:
+        if first.shares_here or plan.splits:
             each = tuple(held_at(shape.coordinates[rank], stages) for rank in group)
         else:
             each = (held_at(first, stages),) * len(group)
@@ -174,17 +181,6 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
     """Peak bytes of the devices that hold each stage: the sums of `memory_parts`."""
     return tuple(held.total for held in memory_parts(profile, plan, shape, optimizer))
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a replica of a stage holds, by the number of its replicas: entry n of `in_flight` and
-    of `copies` of the weights (versions, gradient and state) holds from `replicas[n]` replicas
-    on."""
-
-    replicas: Floats
-    in_flight: Floats
-    copies: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,19 +249,21 @@ class MemoryRule:
         return optimizer_named(self.optimizer).copies(self.precision, sharers)
 
     def fewest_replicas(self, cuts: Cuts, firsts: Ints, stop: int, bounds: Bounds) -> Floats:
-        """The fewest replicas of the stages firsts..stop that fit; infinite where none do."""
+        """The fewest replicas of the stages firsts..stop that fit, a row for each of the bounds
+        where they have rows; infinite where none do."""
         needs = stage_bytes(
             cuts.weights(firsts, stop)[:, None],
             cuts.kept(firsts, stop)[:, None],
             (cuts.cut_bytes[firsts][:, None], cuts.cut_bytes[stop]),
-            bounds.copies,
-            bounds.in_flight,
+            bounds.copies[..., None, :],
+            bounds.in_flight[..., None, :],
             self.recompute and self.schedule.recomputation_frees,
             bool(cuts.one_way[stop]),
         )
         fixed = cuts.constants(firsts, stop) + cuts.at_work(firsts, stop) + self.process
         fits = needs + fixed[:, None] <= self.limit
-        return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
+        first = np.take_along_axis(bounds.replicas, fits.argmax(axis=-1), axis=-1)
+        return np.where(fits.any(axis=-1), first, inf)
 
     def shared_fits(self, cuts: Cuts, firsts: Ints, stop: int, machine: int) -> NDArray[np.bool_]:
         """Whether a pipeline of the layers firsts..stop may fit on `machine` devices at all:

@@ -27,6 +27,7 @@ class OptimizerKind:
     is_elementwise   whether it can update a part of a matrix without the rest
     spares_vectors   whether weight decay usually leaves norms and biases alone
     averages         of the weights beside its own values, in float32
+    rate             the learning rate that its source or torch proposes: where a form begins
     """
 
     title: str
@@ -37,6 +38,7 @@ class OptimizerKind:
     is_elementwise: bool = True
     spares_vectors: bool = False
     averages: int = 0
+    rate: float = 0.01
 
     def copies(self, precision: str = "float32", sharers: int = 1) -> float:
         """Bytes beside the versions of the weights over those of a version: one gradient, the
@@ -54,7 +56,7 @@ OPTIMIZERS: dict[OptimizerName, OptimizerKind] = {
     "momentum": OptimizerKind("SGD with momentum", "Sutskever et al., ICML 2013", 1),
     "sgd": OptimizerKind("SGD", "Robbins and Monro, 1951", 0),
     "adam": OptimizerKind(
-        "Adam", "Kingma and Ba, ICLR 2015, algorithm 1", 2, betas=(0.9, 0.999), eps=1e-8
+        "Adam", "Kingma and Ba, ICLR 2015, algorithm 1", 2, betas=(0.9, 0.999), eps=1e-8, rate=1e-3
     ),
     "adamw": OptimizerKind(
         "AdamW",
@@ -63,6 +65,7 @@ OPTIMIZERS: dict[OptimizerName, OptimizerKind] = {
         betas=(0.9, 0.999),
         eps=1e-8,
         spares_vectors=True,
+        rate=1e-3,
     ),
     "adafactor": OptimizerKind(
         "Adafactor",
@@ -77,6 +80,7 @@ OPTIMIZERS: dict[OptimizerName, OptimizerKind] = {
         1,
         betas=(0.9, 0.99),
         spares_vectors=True,
+        rate=1e-4,
     ),
 }
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Annotated
 
 from pydantic import Field
@@ -15,8 +16,8 @@ from backend.pipeline.shape import Shape
 from backend.pipeline.shape_checks import check_shares
 from backend.pipeline.shares import Shares, pattern, shares_text
 from backend.planning.channels.layer_split import LayerSplit
+from backend.planning.codec_of_sums import CodecOfSums
 from backend.planning.sites import Sites
-from backend.planning.thresholds import Thresholds
 
 LONG_LABEL = 32
 """Letters that a cell of a table has room for: 16 stages of one device."""
@@ -142,7 +143,9 @@ class Partition:
         """The device of each rank of pipelines by this partition, of which each begins `apart`
         devices behind the one before."""
         placed = self.stages[: self.pipeline_size]
-        own = [device for stage in placed for device in stage.devices]
+        own = tuple(chain.from_iterable(stage.devices for stage in placed))
+        if num_pipelines == 1:
+            return own
         return tuple(device + apart * n for n in range(num_pipelines) for device in own)
 
     def sharing(self, shares: tuple[Shares, ...]) -> "Partition":
@@ -213,7 +216,7 @@ class Plan:
     codecs: tuple[str, ...] = ()
     sites: Sites | None = None
     kept_order: KeptOrder = ()
-    codec_of_sums: Thresholds | None = None
+    codec_of_sums: CodecOfSums | None = None
     splits: tuple[LayerSplit, ...] = ()
 
     def shape(self, num_microbatches: int, batch: int = 0) -> Shape:

@@ -1,4 +1,4 @@
-"""The codec of sums: of the gradients of a stage's replicas the largest alone are sent.
+"""A codec of sums: of the gradients of a stage's replicas the largest alone are sent.
 
 Source: Gupta et al., "Training Recommender Systems at Scale: Communication-Efficient Model and Data
 Parallelism", KDD 2021, arXiv 2010.08899 (DCT in data parallelism). How it is done is not known
@@ -7,8 +7,10 @@ here: `workers.runtime.messages.thresholds`.
 
 from dataclasses import dataclass
 
+from pydantic import ConfigDict
+
 from backend.errors import InvalidInput
-from backend.planning.rule_text import rule_words, with_settings
+from backend.planning.rule_text import rule_words
 
 NAME = "dct"
 SETTINGS = ("keep", "every")
@@ -31,12 +33,14 @@ class Thresholds:
     every  updates of a stage after which thresholds are made anew
     """
 
+    __pydantic_config__ = ConfigDict(extra="forbid")  # another codec's fields are none of these
+
     keep: float = 0.005
     every: int = 1000
 
     @property
     def words(self) -> str:
-        """As `read_thresholds` reads it: "dct:keep=0.005,every=1000"."""
+        """As `read_codec_of_sums` reads it: "dct:keep=0.005,every=1000"."""
         return rule_words(NAME, self, SETTINGS)
 
     def check(self) -> None:
@@ -60,34 +64,6 @@ class Thresholds:
         share of all its bytes: values and places, or all values where that is no more."""
         return min(1.0, self.keep * (width + PLACE_BYTES) / width)
 
-
-def read_thresholds(text: str) -> Thresholds | None:
-    """The codec of sums of a text such as "dct:keep=0.01" or "dct"; None of an empty one. Raises
-    `InvalidInput`."""
-    name, _, rest = text.strip().partition(":")
-    if not name:
-        return None
-    if name != NAME:
-        raise InvalidInput(f"no codec of sums {name!r}", f"Try {Thresholds().words}.")
-    found = with_settings(Thresholds(), rest, SETTINGS, TITLE, Thresholds().words)
-    found.check()
-    return found
-
-
-def check_thresholds(chosen: Thresholds | None, most_replicas: int, sharded: bool) -> None:
-    """Raise `InvalidInput` where a plan whose stages have at most so many replicas, with `sharded`
-    state or without, cannot have this codec of sums."""
-    if chosen is None:
-        return
-    chosen.check()
-    if most_replicas == 1:
-        raise InvalidInput(
-            "no stage has several replicas, so there are no sums of gradients to be coded",
-            "Leave the codec of sums out, or use a plan that replicates a stage.",
-        )
-    if sharded:
-        raise InvalidInput(
-            "a codec of sums needs every replica to have all weights' updates, and with sharded "
-            "state each makes a part",
-            "Leave the codec of sums out, or do not shard the state.",
-        )
+    def held(self, num_bytes: int, replicas: int) -> int:
+        """Bytes of what a replica has not sent, of gradients of so many bytes."""
+        return num_bytes

@@ -1,6 +1,6 @@
 """How much a search may do: counted and not timed, so that a question has one answer anywhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Optional
@@ -46,12 +46,26 @@ class SearchWork:
             self.leave_out()
         return self.left <= 0
 
+    @property
+    def is_whole_spent(self) -> bool:
+        """The same of the whole of which this is a part."""
+        return (self.whole or self).is_spent
+
     def spend(self, amount: float) -> None:
         """Count `amount` before it is done. Raises `WorkSpent` where none was left."""
         self.stop()
         if self.is_spent:
             raise WorkSpent("planning reached its limit before it had a plan")
         self.count(amount)
+
+    def spend_each(self, amounts: Sequence[float]) -> None:
+        """Spend one amount after another."""
+        self.stop()
+        if (total := sum(amounts)) < self.left:
+            self.count(total)
+            return
+        for amount in amounts:
+            self.spend(amount)
 
     def count(self, amount: float) -> None:
         """The same of what is done in any case."""

@@ -12,11 +12,10 @@ from backend.planning.baselines import data_parallel
 from backend.planning.catalog import SEARCHES
 from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.pipedream.bottleneck import bottleneck
-from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.across_sites import across, in_a_site, planned, planned_first
-from backend.prediction.channel_splits import with_splits
-from backend.prediction.chosen_codecs import with_codecs
+from backend.prediction.completed import completed
 from backend.prediction.cost import money
 from backend.prediction.energy import Energy, energy
 from backend.prediction.kept_orders import brought, with_order
@@ -85,9 +84,14 @@ class Answer:
         said = []
         if self.is_short:
             where = f" ({self.stopped})" if self.stopped else ""
+            more = (
+                f"{percent_text(self.headroom, 1)} faster"
+                if self.headroom < 1
+                else f"{1 + self.headroom:.1f} times as fast"
+            )
             said.append(
-                f"Planning stopped at its limit of work{where}. At most "
-                f"{percent_text(self.headroom, 1)} faster is possible; a longer search may find it."
+                f"Planning stopped at its limit of work{where}. At most {more} is possible; a "
+                "longer search may find it."
             )
         if not self.prediction.is_simulated:
             said.append("The plan is too large to simulate: its rate is an estimate, mostly high.")
@@ -168,7 +172,19 @@ def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
 def by_hand(question: Question, plan: Plan) -> Answer:
     """The answer for a plan that nobody searched for: predicted as it is, with codecs where these
     are to be chosen, and judged. Raises `PlanDoesNotFit` and `InvalidInput`."""
-    return judge(question, _coded(question, question.predict(with_order(question, plan))))
+    found = question.predict(with_order(question, plan))
+    return judge(question, completed(question, found, question.work(BY_HAND), deeper=False))
+
+
+def redrawn(question: Question, plan: Plan, partition: Partition, codecs: str = "") -> Answer:
+    """The answer for `plan` with another partition or with these codecs (as `codecs_of` reads
+    them; "": those that the question says), as far ahead as the question says, or as is faster.
+    Raises as `by_hand`, also where the plan's schedule takes no depth and one is asked for."""
+    asked = replace(question, codec=codecs) if codecs else question
+    schedule_named(plan.schedule).check_run_ahead(asked.run_ahead or 0)
+    edited = replace(plan, planner=BY_HAND, partition=partition, codecs=(), run_ahead=0)
+    found = asked.predict(with_order(asked, asked.asked(edited)))
+    return judge(asked, completed(asked, found, asked.work(BY_HAND)))
 
 
 def cut_by_hand(question: Question, cut: str) -> Answer:
@@ -183,7 +199,7 @@ def cut_by_hand(question: Question, cut: str) -> Answer:
     whole = data_parallel(asked.profile, asked.cluster)
     partition = read_cut(cut, whole, asked.cluster.num_devices)
     plan = with_order(asked, asked.plan(BY_HAND, partition))
-    found = _coded(asked, asked.fitting(plan))
+    found = completed(asked, asked.fitting(plan), asked.work(BY_HAND))
     return judge(question, across(question, found))
 
 
@@ -196,10 +212,6 @@ def by_order(question: Question, data: bytes, cut: str = "") -> Answer:
         partition = read_cut(cut, whole, question.cluster.num_devices)
         plan = replace(plan, partition=partition, planner=BY_HAND)
     return by_hand(question, question.asked(plan))
-
-
-def _coded(question: Question, found: Prediction) -> Prediction:
-    return with_splits(question, with_codecs(question, found, question.work(BY_HAND)))
 
 
 def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:

@@ -89,10 +89,13 @@ class Race:
 
     def begin(self) -> None:
         """Simulate what is queued and may be the best, and what costs little: steps may lead
-        further from there."""
+        further from there. Once all work is spent, that of steps too, only what other planners
+        answered, which costs nothing any more."""
         while self.queue:
             is_settled = self.is_settled()
             number, plan = self.queue.pop()
+            if self.found and self.simulations.work.is_whole_spent:
+                is_settled = not self.simulations.is_answered(plan)
             if not is_settled or self.simulations.is_cheap(plan):
                 self.run(number, plan)
 

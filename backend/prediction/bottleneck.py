@@ -14,10 +14,11 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
+from backend.prediction.link_loads import link_seconds
 from backend.prediction.shapes import steady_shape
 from backend.prediction.sharing import shared_cores
 from backend.profiles.profile import Profile
-from backend.units import bytes_text, percent_text, seconds_text
+from backend.units import bytes_text, count_text, percent_text, seconds_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,12 @@ def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
 
 
 def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
-    """Samples/s that no simulation of `plan` exceeds: its most loaded stage, cut or host, never
-    waiting but where it drains; under any schedule where it names none. Raises `InvalidInput`
-    where the plan has no steady state."""
+    """Samples/s that no simulation of `plan` exceeds: its most loaded stage, cut, link or host,
+    never waiting but where it drains; under any schedule where it names none. Raises
+    `InvalidInput` where the plan has no steady state."""
     durations = PlanDurations.of(profile, cluster, plan)
-    worst = max(busiest(durations, plan, steady_shape(plan)), drained(durations, plan))
+    busy = max(busiest(durations, plan, steady_shape(plan)), link_seconds(durations, plan))
+    worst = max(busy, drained(durations, plan))
     return plan.microbatch / worst if worst else inf
 
 
@@ -133,11 +135,10 @@ def compute_bound(profile: Profile, cluster: Cluster, plan: Plan) -> float:
     """Samples/s that `most_samples` does not exceed: of the pipeline rank whose devices together
     take longest for its layers."""
     cut = plan.partition
-    between = profile.in_order(cut.order).between
+    in_front = profile.in_order(cut.order).compute_in_front
     seconds = [0.0] * cut.pipeline_size
     for number, stage in enumerate(cut.stages):
-        part = between(stage.first, stage.stop)
-        seconds[cut.pipeline_rank_of(number)] += part.forward + part.backward
+        seconds[cut.pipeline_rank_of(number)] += in_front[stage.stop] - in_front[stage.first]
     speeds = (cluster.speed_of(stage.devices) for stage in cut.stages[: cut.pipeline_size])
     worst = max(map(truediv, seconds, speeds))
     return plan.microbatch / worst if worst else inf
@@ -225,16 +226,23 @@ def explain(durations: PlanDurations, plan: Plan, shape: Shape) -> str:
     whole = sum(_compute(durations, plan))
     num_devices = plan.partition.num_devices
     gradients = bytes_text(sum(durations.parameter_bytes))
+    of_site = " of each site" if plan.is_apart else ""
     if num_devices == 1:
+        inside = " inside a site" if plan.is_apart else ""
         return (
-            f"One device runs the whole model: {seconds_text(whole)} per microbatch, nothing sent."
+            f"One device{of_site} runs the whole model: {seconds_text(whole)} per microbatch, "
+            f"nothing sent{inside}."
         )
     if len(plan.partition.stages) == 1:
         sync = durations.all_reduce(0, shape.group_of(0)) + durations.gathering[0]
         what = "gradients and new weights" if plan.shard_state else "gradients"
+        split = (
+            f", its part of {count_text(len(plan.splits), 'split layer')}" if plan.splits else ""
+        )
         return (
-            f"Each of {num_devices} devices runs the whole model: {seconds_text(whole)} of compute "
-            f"per microbatch, then {seconds_text(sync)} to synchronise {gradients} of {what}."
+            f"Each of {num_devices} devices{of_site} runs the whole model{split}: "
+            f"{seconds_text(whole)} of compute per microbatch, then {seconds_text(sync)} to "
+            f"synchronise {gradients} of {what}."
         )
     worst = max(loads(durations, plan, shape), key=lambda load: load.seconds)
     return (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from backend.pipeline.schedules.catalog import schedule
 from backend.planning.channels.checks import can_split
+from backend.planning.channels.held import as_held
 from backend.planning.channels.layer_split import LayerSplit
 from backend.planning.channels.search import cheapest
 from backend.planning.channels.units import SPLIT_KINDS, units
@@ -97,10 +98,16 @@ def split_reason(question: Question, plan: Plan) -> str:
     if plan.splits:
         whole = question.predict(replace(plan, splits=())).samples_per_second
         gain = question.predict(plan).samples_per_second / (whole or 1.0)
-        told = _named([f"{split.layer} by {split.kind}" for split in plan.splits])
+        names, profile = {split.layer for split in plan.splits}, question.profile_of(plan)
+        told = _named([f"{_called(split.layer)} by {split.kind}" for split in plan.splits])
+        copied, sliced = (
+            sum(layer.parameter_bytes for layer in each.layers if layer.name in names)
+            for each in (profile, as_held(profile, plan))
+        )
         return (
             f"Split by channels over the replicas instead of copied: {told}; {gain:.2f} times as "
-            "many samples/s by calculation. Memory is counted as if they were copied."
+            f"many samples/s by calculation, and the largest replicas hold {bytes_text(sliced)} of "
+            f"these weights instead of {bytes_text(copied)}."
         )
     found = channel_splits(question, plan)
     if found is None:
@@ -124,11 +131,11 @@ def split_reason(question: Question, plan: Plan) -> str:
 def _who_runs(question: Question, plan: Plan) -> str:
     """Whether a run can split them."""
     if can_split(plan) and question.split_channels:
-        return "By what runs exchange, which is more, none of those that they split pays."
+        return "By what runs exchange, none of those that they split pays."
     if can_split(plan):
         return (
             "Runs split linear and embedding layers where a plan is made so "
-            "(`--split-channels`, More options)."
+            "(--split-channels, More options)."
         )
     return (
         "Runs split linear and embedding layers alone, under schedules that flush with whole "
@@ -138,7 +145,13 @@ def _who_runs(question: Question, plan: Plan) -> str:
 
 def _layers_text(profile: Profile, stage: SplitStage) -> str:
     """The layers by how they are split: "fc6 by output channels and fc7 by input channels"."""
-    return _named([f"{profile.layers[unit.first].name} by {kind}" for unit, kind in stage.split])
+    names = [(_called(profile.layers[unit.first].name), kind) for unit, kind in stage.split]
+    return _named([f"{name} by {kind}" for name, kind in names])
+
+
+def _called(name: str) -> str:
+    """A layer in a sentence: one of a sequence is called by its number alone."""
+    return f"layer {name}" if name.isdecimal() else name
 
 
 def _named(told: list[str]) -> str:

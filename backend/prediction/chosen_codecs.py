@@ -13,6 +13,7 @@ from backend.planning.work import SearchWork
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
+from backend.prediction.run_ahead import NEAR
 from backend.prediction.shapes import steady_shape
 from backend.prediction.simulations import Simulations
 from backend.profiles.profile import Profile
@@ -21,14 +22,15 @@ from backend.units import bytes_text, percent_text, seconds_text
 
 def with_codecs(question: Question, found: Prediction, work: SearchWork) -> Prediction:
     """The plan that was `found`, with a codec at each cut where one is faster and the profile tells
-    its speed, if the simulation of all of them is; as it is where the question names the codecs."""
+    its speed, if the simulation of all of them is by a share of `NEAR`: less is not worth numbers
+    that are rounded. As it is where the question names the codecs."""
     if question.codec != AUTO or question.like is not None:
         return found
     chosen = chosen_codecs(question, found.plan)
     if not any(chosen):
         return found
     coded = Simulations(question, work).predicted(replace(found.plan, codecs=chosen))
-    return coded if coded.samples_per_second > found.samples_per_second else found
+    return coded if coded.samples_per_second >= (1 + NEAR) * found.samples_per_second else found
 
 
 def chosen_codecs(question: Question, plan: Plan) -> tuple[str, ...]:
@@ -65,22 +67,6 @@ def _way(durations: PlanDurations, shape: Shape, cut: int, flow: Flow) -> float:
 
 def _is_known(profile: Profile, name: str) -> bool:
     return all(profile.coding_speed(name, flow) for flow in Flow)
-
-
-def sums_reason(plan: Plan, durations: PlanDurations) -> str:
-    """What the codec of a plan's sums sends, in a sentence; "" where there is none."""
-    if plan.codec_of_sums is None:
-        return ""
-    groups = [(n, s.replicas) for n, s in enumerate(plan.partition.stages) if s.replicas > 1]
-    sent = sum(durations.reduced_bytes(*group) for group in groups)
-    plain = sum(durations.plain.reduced_bytes(*group) for group in groups)
-    return (
-        f"Replicas send the largest gradients alone ({plan.codec_of_sums.words}): about "
-        f"{bytes_text(sent)} of a replica of each stage for an update instead of "
-        f"{bytes_text(plain)}. When thresholds are made, as many are sent; until the next ones it "
-        "may be more or fewer, which the run counts. The seconds of choosing them are not counted, "
-        "and what it does to learning is not predicted."
-    )
 
 
 def codec_reason(question: Question, plan: Plan) -> str:

@@ -22,12 +22,12 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.links import SumPart, exposed
 from backend.pipeline.schedules.catalog import schedule
+from backend.planning.codec_of_sums import CodecOfSums
 from backend.planning.local_heads import headed
 from backend.planning.plan import Partition, Plan
 from backend.planning.sites import Sites
-from backend.planning.thresholds import Thresholds
 from backend.prediction.cut_messages import CutMessages
-from backend.prediction.gradient_sums import BUCKET_BYTES, StageSums, pieces
+from backend.prediction.gradient_sums import BUCKET_BYTES, StageSums
 from backend.prediction.site_exchange import SiteExchange
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.layer import LayerSums
@@ -50,7 +50,7 @@ class PlanDurations:
     processor, and what `update_costs` says (() = each update applies one gradient, in place).
     Replicas sum their gradients in buckets of `bucket_bytes`; those whose state is `sharded` update
     a part each and gather the others, within their step. Not known here: who shares cores or a link
-    (`shared_links`), what ranks lose by sharing a memory bus, how long sums take to be coded.
+    (`shared_links`), what ranks lose by sharing a memory bus, how long thresholds take to choose.
     """
 
     profile: Profile
@@ -63,7 +63,7 @@ class PlanDurations:
     local: bool = False
     sites: Sites | None = None
     num_sites: int = 1
-    codec_of_sums: Thresholds | None = None
+    codec_of_sums: CodecOfSums | None = None
 
     @classmethod
     def of(
@@ -147,7 +147,7 @@ class PlanDurations:
         return link.latency + self.message_bytes(message) / link.bandwidth
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        """Seconds of a sum of all gradients of a stage at once."""
+        """Seconds of a sum of a stage's gradients at once."""
         return self.sums.seconds(stage, self._ring(group))
 
     def exposed(self, stage: int, group: tuple[int, ...]) -> float:
@@ -160,9 +160,8 @@ class PlanDurations:
         backward = self.backward_weight[stage] if is_split else self.backward[stage]
         if len(group) == 1:
             return ()
-        if self.codec_of_sums:  # it begins when all gradients are there
-            return (SumPart(0.0, self.all_reduce(stage, group)),)
-        return tuple(pieces(self.parts[stage], backward, self._ring(group), self.bucket_bytes))
+        of_stage = self.parts[stage], backward, self._ring(group), self.bucket_bytes
+        return self.sums.pieces(stage, *of_stage)
 
     def _ring(self, group: tuple[int, ...]) -> RingLinks:
         if group not in self._rings:
@@ -203,7 +202,7 @@ class PlanDurations:
 
     @cached_property
     def sums(self) -> StageSums:
-        return StageSums(self.parameter_bytes, self.codec_of_sums)
+        return StageSums.of(self.parameter_bytes, self.codec_of_sums, self.profile, self._paces)
 
     @cached_property
     def exchange(self) -> SiteExchange | None:

@@ -143,11 +143,10 @@ def _watts(device: Device, timed_on: str) -> float | None:
 
 
 def parts_words(known: Energy) -> str:
-    """As "static 1.20 J, compute 0.51 J"."""
-    parts = ("static", "compute", "memory", "links")
-    return ", ".join(
-        f"{name} {joules_text(getattr(known, name))}" for name in parts if getattr(known, name)
-    )
+    """As "static 1.20 J, compute 0.51 J"; "" of one part alone, which is the whole."""
+    parts = {name: getattr(known, name) for name in ("static", "compute", "memory", "links")}
+    said = [f"{name} {joules_text(part)}" for name, part in parts.items() if part]
+    return ", ".join(said) if len(said) > 1 else ""
 
 
 def energy_reason(found: Prediction, known: Energy | None) -> str:
@@ -158,4 +157,5 @@ def energy_reason(found: Prediction, known: Energy | None) -> str:
     most = "at most " * known.is_most
     devices = count_text(len(set(found.plan.devices)), "device")
     said = f"A sample takes {most}{joules_text(known.joules)}: {devices} draw {most}{together}"
-    return f"{said} ({parts_words(known)})."
+    parts = parts_words(known)
+    return f"{said} ({parts})." if parts else f"{said}."

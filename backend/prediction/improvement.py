@@ -45,7 +45,9 @@ def nearby(plan: Plan, profile: Profile, cluster: Cluster) -> Iterator[Plan]:
     parts = tuple(Part(order[s.first : s.stop], s.devices) for s in partition.stages)
     seen = {partition}
     for changed in (parts, *_changed(parts, profile, cluster)):
-        for other in (_partition(changed), _partition(_in_turn(changed, cluster))):
+        turned = _in_turn(changed, cluster)
+        for each in (changed,) if turned == changed else (changed, turned):
+            other = _partition(each)
             if other in seen:
                 continue
             seen.add(other)
@@ -55,13 +57,16 @@ def nearby(plan: Plan, profile: Profile, cluster: Cluster) -> Iterator[Plan]:
 def _in_turn(parts: Parts, cluster: Cluster) -> Parts:
     """The replicas of each stage in the machines in turn, so that stages with as many in each hand
     microbatches on inside of them."""
-    return tuple(replace(part, devices=in_turn(part.devices, cluster)) for part in parts)
+    return tuple(
+        Part(part.layers, in_turn(part.devices, cluster)) if len(part.devices) > 1 else part
+        for part in parts
+    )
 
 
 def _changed(parts: Parts, profile: Profile, cluster: Cluster) -> Iterator[Parts]:
     yield from _moved_layers(parts, profile.graph.edges)
     for devices in moved_devices(tuple(part.devices for part in parts), cluster):
-        yield tuple(replace(p, devices=d) for p, d in zip(parts, devices, strict=True))
+        yield tuple(Part(p.layers, d) for p, d in zip(parts, devices, strict=True))
     yield from _exchanged_layers(parts, profile.graph.edges)
     yield from _joined(parts)
     places = StageDevices(tuple(part.devices for part in parts), cluster)
@@ -118,11 +123,11 @@ def _with_pair(rest: tuple[Parts, Parts], one: Part, other: Part) -> Parts:
 
 
 def _with(part: Part, layer: int) -> Part:
-    return replace(part, layers=(*part.layers, layer))
+    return Part((*part.layers, layer), part.devices)
 
 
 def _without(part: Part, layer: int) -> Part:
-    return replace(part, layers=tuple(each for each in part.layers if each != layer))
+    return Part(tuple(each for each in part.layers if each != layer), part.devices)
 
 
 def _joined(parts: Parts) -> Iterator[Parts]:

@@ -1,6 +1,7 @@
 """A plan on a cluster: simulates the program that will run, and counts its bytes."""
 
 from dataclasses import replace
+from functools import partial
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
@@ -10,15 +11,16 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.sound_order import check_order
 from backend.pipeline.timeline import Timeline
 from backend.planning.channels.checks import check_split_layers
+from backend.planning.codec_of_sums import check_codec_of_sums
 from backend.planning.memory import replica_parts
 from backend.planning.message_codecs import check_message_codecs
 from backend.planning.plan import Plan
 from backend.planning.room import check_memory
-from backend.planning.thresholds import check_thresholds
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
 from backend.prediction.estimated import estimated
 from backend.prediction.likely import ESTIMATED, likely_seconds
+from backend.prediction.link_loads import link_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
@@ -52,18 +54,20 @@ def predict(
     exchanged = exchanged_bytes(profile, cluster, plan)
     profile = as_split(profile, cluster, plan)
     memory = tuple(max(one.total for one in each) for each in held)
+    counted = partial(replace, optimizer=optimizer, state_precision=profile.state_precision)
     if forwards(plan, shape) > MOST_FORWARDS:
         durations = PlanDurations.of(profile, cluster, plan)
         guess = _sending(estimated(durations, plan, shape, memory), exchanged)
         low, high = (factor * guess.seconds_per_minibatch for factor in ESTIMATED)
-        return replace(guess, seconds_range=(low, high))
+        return counted(replace(guess, seconds_range=(low, high)))
     found = steady(profile, cluster, plan, shape)
     # the slope of a finite segment may still hold a little of its beginning
-    seconds = plan.batch * max(found.seconds, busiest(found.durations, plan, shape))
+    least = max(busiest(found.durations, plan, shape), link_seconds(found.durations, plan))
+    seconds = plan.batch * max(found.seconds, least)
     told = described(plan, found.segment, found.bubble(shape), found.durations, seconds, memory)
     in_turns = found.durations.takes_turns
     told = replace(told, seconds_range=likely_seconds(seconds, profile, in_turns))
-    return _sending(told, exchanged)
+    return counted(_sending(told, exchanged))
 
 
 def _sending(told: Prediction, more: float) -> Prediction:
@@ -82,7 +86,7 @@ def described(
 ) -> Prediction:
     """The figures of a simulated program of which a minibatch takes `seconds`; `waiting` is its
     bubble."""
-    num_microbatches = found.program.shape.num_microbatches
+    num_microbatches = found.shape.num_microbatches
     return Prediction(
         plan=plan,
         seconds_per_minibatch=seconds,
@@ -127,7 +131,7 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
             f"the plan covers {covered} layers, the profile has {len(profile.layers)}"
         )
     check_message_codecs(plan)
-    check_thresholds(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
+    check_codec_of_sums(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
     ordered = profile.in_order(plan.partition.order)
     check_split_layers(plan, [layer.name for layer in ordered.layers])
     if plan.sites is not None:
@@ -168,4 +172,4 @@ def _plain_bytes(found: Segment, durations: PlanDurations, plan: Plan) -> float 
     if not (plan.codecs or plan.codec_of_sums):
         return None
     plain = _sent_bytes(found, durations.plain)
-    return plan.batch * plain / found.program.shape.num_microbatches
+    return plan.batch * plain / found.shape.num_microbatches

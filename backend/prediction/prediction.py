@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from backend.planning.plan import Plan
+from backend.profiles.state_precision import StatePrecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,9 @@ class Prediction:
                            (`backend.prediction.likely`); None of a plan kept before there was one
     plain_bytes            what `sent_bytes` would be without codecs; None where there are none
     is_simulated           False where the plan is too large for that: then its bounds stand for it
+    optimizer              whose state counts in `memory_bytes`, as a `Question` names it; "" of a
+                           plan kept before that was told
+    state_precision        in which that counts weights and state
     """
 
     plan: Plan
@@ -39,6 +43,8 @@ class Prediction:
     is_simulated: bool = True
     seconds_range: tuple[float, float] | None = None
     plain_bytes: float | None = None
+    optimizer: str = ""
+    state_precision: StatePrecision = "float32"
 
     @property
     def rate_range(self) -> tuple[float, float] | None:

@@ -14,11 +14,11 @@ from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.pipeline.shape_checks import MOST_RUN_AHEAD
 from backend.planning.catalog import PLANNERS, SEARCHES
+from backend.planning.codec_of_sums import check_codec_of_sums, read_codec_of_sums
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
 from backend.planning.sites import read_sites
-from backend.planning.thresholds import check_thresholds, read_thresholds
 from backend.planning.work import SearchWork, WorkSpent
 from backend.prediction.imagined import as_on
 from backend.prediction.limits import FURTHER, most_work
@@ -58,7 +58,7 @@ class Question:
     run_ahead  further microbatches in flight per hop; None: as many as simulation finds faster
     codec      of the messages between stages (`codecs_of`), or `AUTO`
     sites      rule between the cluster's sites (`read_sites`); "": one plan for all devices
-    codec_of_sums  of the gradients of a stage's replicas (`read_thresholds`); "": none
+    codec_of_sums  of the gradients of a stage's replicas (`read_codec_of_sums`); "": none
     split_channels  whether replicas split the layers that are faster so (linear and embedding)
     like       `best` answers with a plan by which a training by this one may go on
     """
@@ -112,9 +112,9 @@ class Question:
     def _check_state(self) -> None:
         """Whether there is such an optimizer; one that needs whole matrices shares no state, nor
         does one whose sums are coded."""
-        kind, coded = optimizer_named(self.optimizer), read_thresholds(self.codec_of_sums)
+        kind, coded = optimizer_named(self.optimizer), read_codec_of_sums(self.codec_of_sums)
         if coded is not None:
-            check_thresholds(coded, 2, self.shard_state is MemorySaving.ALWAYS)
+            check_codec_of_sums(coded, 2, self.shard_state is MemorySaving.ALWAYS)
         elif kind.is_elementwise:
             return
         elif self.shard_state is MemorySaving.ALWAYS:
@@ -258,10 +258,10 @@ class Question:
         return replace(plan, run_ahead=wanted) if wanted is not None and takes else plan
 
     def coded(self, plan: Plan) -> Plan:
-        """`plan` with the codecs that are asked for; messages' as they are where they are to be
-        chosen, that of sums where replicas have some."""
-        sums = self.like.codec_of_sums if self.like else read_thresholds(self.codec_of_sums)
-        plan = replace(plan, codec_of_sums=sums if max(plan.partition.replicas) > 1 else None)
+        """`plan` with the codecs that are asked for; as they are where these are to be chosen."""
+        if self.like or self.codec_of_sums != AUTO:
+            sums = self.like.codec_of_sums if self.like else read_codec_of_sums(self.codec_of_sums)
+            plan = replace(plan, codec_of_sums=sums if max(plan.partition.replicas) > 1 else None)
         text = max(self.like.codecs, default="") if self.like else self.codec
         cuts = len(plan.partition.stages) - 1
         return plan if text == AUTO else replace(plan, codecs=codecs_of(text, cuts))

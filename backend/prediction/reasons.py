@@ -12,7 +12,8 @@ from backend.planning.room import check_memory, parts_text
 from backend.prediction.across_sites import sites_reason
 from backend.prediction.bottleneck import explain, waits
 from backend.prediction.channel_splits import split_reason
-from backend.prediction.chosen_codecs import codec_reason, sums_reason
+from backend.prediction.chosen_codecs import codec_reason
+from backend.prediction.chosen_sums import sums_reason
 from backend.prediction.durations import PlanDurations
 from backend.prediction.energy import energy, energy_reason
 from backend.prediction.prediction import Prediction
@@ -74,12 +75,15 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
 
 
 def _most_held(question: Question, plan: Plan) -> str:
-    """Which stage's devices hold most, and of what."""
+    """Whose devices hold most, and of what."""
     profile = question.at(plan.microbatch)
     held = memory_parts(profile, plan, steady_shape(plan), question.optimizer)
     stage = max(range(len(held)), key=lambda each: held[each].total)
-    most = held[stage]
-    return f"Stage {stage} holds most, {bytes_text(most.total)}: {parts_text(most)}."
+    most, cut = held[stage], plan.partition
+    together = cut.held_by(cut.pipeline_rank_of(stage))
+    who = " and ".join(map(str, together))
+    holds = f"Stages {who} hold" if len(together) > 1 else f"Stage {who} holds"
+    return f"{holds} most, {bytes_text(most.total)}: {parts_text(most)}."
 
 
 def _ran_ahead(question: Question, plan: Plan) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.codec_of_sums import CodecOfSums
 from backend.planning.plan import Plan
 from backend.planning.sites import Sites
-from backend.planning.thresholds import Thresholds
 from backend.prediction.shapes import microbatch_unit
 
 FLUSHING = "flush"
@@ -35,7 +35,7 @@ class UpdateRule:
     codecs: frozenset[str] = frozenset()
     cuts: tuple[int, ...] = ()
     sites: Sites | None = None
-    codec_of_sums: Thresholds | None = None
+    codec_of_sums: CodecOfSums | None = None
 
 
 def alike(one: str, other: str) -> bool:

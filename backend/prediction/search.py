@@ -20,13 +20,11 @@ from backend.prediction.candidates import (
     pipedream_plan,
     two_bw_cuts,
 )
-from backend.prediction.channel_splits import with_splits
-from backend.prediction.chosen_codecs import with_codecs
+from backend.prediction.completed import completed
 from backend.prediction.kept_orders import straight_one, with_order
 from backend.prediction.limits import spare_work
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
-from backend.prediction.run_ahead import ahead
 from backend.prediction.simulations import PREDICTING, Simulations
 from backend.prediction.watch import UNWATCHED, Watch
 
@@ -60,8 +58,7 @@ def search(
         try:
             part = work.part(1 / (len(sizes) - number))
             plain = _sized(name, sized, watch, part)
-            coded = with_codecs(sized, plain, part)
-            prediction = with_splits(sized, ahead(sized, coded, part))
+            prediction = completed(sized, plain, part)
         except StageflowError as error:
             fault = fault or error
         else:

@@ -10,20 +10,29 @@ from backend.pipeline.held import staleness
 from backend.pipeline.kinds import Kind
 from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
+from backend.pipeline.replica_groups import ALL, ReplicaGroups
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 
-KEPT_PROGRAMS = 128
-KEPT_COMPUTES = 2048
-"""Segments with at most as many forwards are kept, the last 128 of them (some 20 MB): a search asks
+KEPT_PROGRAMS = 64
+KEPT_COMPUTES = 4096
+"""Segments with at most as many forwards are kept, the last 64 of them (some 20 MB): a search asks
 for the same ones again on every further cluster."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`program` with what is counted in it."""
+    """`program` with what is counted in it. It may be that of one of several groups of ranks that
+    are alike (`AlikeGroups`): then what is counted is that of all."""
 
     program: Program
+    groups: ReplicaGroups = ALL
+
+    @cached_property
+    def shape(self) -> Shape:
+        """That of all groups."""
+        is_batched = schedule(self.program.schedule).batched
+        return self.groups.all(self.program.shape, is_batched)
 
     @cached_property
     def staleness(self) -> int:
@@ -33,7 +42,7 @@ class Segment:
     @cached_property
     def versions(self) -> tuple[int, ...]:
         """Per stage the weight versions that are kept at once."""
-        shape, rule = self.program.shape, schedule(self.program.schedule)
+        shape, rule = self.shape, schedule(self.program.schedule)
         groups = (shape.group_of(stage) for stage in range(shape.num_stages))
         return tuple(rule.live(shape.at(group[0])) for group in groups)
 
@@ -48,7 +57,8 @@ class Segment:
         ):
             counts = np.bincount(rows.stage[rows.kind == kind], minlength=num_stages)
             stages = np.flatnonzero(counts).tolist()
-            found += [(Message(flow, stage, 0), int(counts[stage])) for stage in stages]
+            times = self.groups.count
+            found += [(Message(flow, stage, 0), times * int(counts[stage])) for stage in stages]
         return tuple(found)
 
     @cached_property
@@ -65,20 +75,23 @@ class Segment:
         rows = self.program.rows.at(self.program.rows.kind == kind)
         names = np.stack([rows.stage, rows.peer])
         found, counts = np.unique(names, axis=1, return_counts=True)
+        times = self.groups.count
         return tuple(
-            (stage, len(rows.groups[group]), count)
+            (stage, times * len(rows.groups[group]), times * count)
             for (stage, group), count in zip(found.T.tolist(), counts.tolist(), strict=True)
         )
 
 
-def segment(name: str, shape: Shape) -> Segment:
-    """The segment of a schedule's program. Raises `InvalidInput` for a shape that it refuses."""
-    small = shape.num_stages * shape.num_microbatches <= KEPT_COMPUTES
-    return _kept(name, shape) if small else _made(name, shape)
+def segment(name: str, shape: Shape, groups: ReplicaGroups = ALL) -> Segment:
+    """The segment of a schedule's program, or that of one of `groups`. Raises `InvalidInput` for a
+    shape that it refuses."""
+    small = shape.num_stages * shape.num_microbatches <= KEPT_COMPUTES * groups.count
+    return _kept(name, shape, groups) if small else _made(name, shape, groups)
 
 
-def _made(name: str, shape: Shape) -> Segment:
-    return Segment(lower(schedule(name), shape))
+def _made(name: str, shape: Shape, groups: ReplicaGroups) -> Segment:
+    rule = schedule(name)
+    return Segment(lower(rule, groups.one(shape, rule.batched)), groups)
 
 
 _kept = lru_cache(KEPT_PROGRAMS)(_made)

@@ -45,6 +45,11 @@ class Simulations:
         self.found[key] = found
         return found
 
+    def is_answered(self, plan: Plan) -> bool:
+        """Whether another planner answered with `plan`, as far as it is known what it does."""
+        answers = (found.plan for found in self.question.answered.values() if found)
+        return replace(plan, planner="") in (replace(each, planner="") for each in answers)
+
     def is_cheap(self, plan: Plan) -> bool:
         """Whether simulating `plan` takes at most `CHEAP` of the work."""
         try:

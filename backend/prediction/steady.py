@@ -19,6 +19,7 @@ from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
+from backend.prediction.alike_groups import AlikeGroups
 from backend.prediction.bottleneck import drains
 from backend.prediction.durations import PlanDurations
 from backend.prediction.segment import Segment, segment
@@ -54,7 +55,7 @@ class Steady:
     def bubble(self, shape: Shape) -> float:
         """The share of rank time that is waiting in a segment of `shape`, warm-up and drain
         included: more of the same in the middle of this one."""
-        short = self.segment.program.shape.num_microbatches
+        short = self.segment.shape.num_microbatches
         share, makespan = bubble(self.timeline), self.timeline.makespan
         if shape.num_microbatches == short or not makespan:
             return share
@@ -63,14 +64,18 @@ class Steady:
 
 
 def steady(profile: Profile, cluster: Cluster, plan: Plan, whole: Shape) -> Steady:
-    """That of `plan`; `whole` is the segment that is long enough for most. Raises as `lower`."""
+    """That of `plan`; `whole` is the segment that is long enough for most. Of groups of replicas
+    that are alike one is simulated. Raises as `lower`."""
     unit = microbatch_unit(plan)
+    durations = durations_in(whole, profile, cluster, plan)
+    alike = AlikeGroups.of(durations, plan, whole)
     for num_microbatches in lengths(whole, unit, drains(plan.schedule)):
-        found = segment(plan.schedule, replace(whole, num_microbatches=num_microbatches))
-        timeline, durations = on_cluster(found.program, profile, cluster, plan)
-        if seconds := period(timeline, found.program, unit):
+        shape = replace(whole, num_microbatches=num_microbatches)
+        found = segment(plan.schedule, shape, alike.groups)
+        timeline = alike.timeline(found.program)
+        if seconds := period(timeline, found, unit):
             return Steady(found, timeline, durations, seconds)
-    slope = seconds_per_microbatch(timeline, found.program.shape, unit)
+    slope = seconds_per_microbatch(timeline, found.program.shape, unit, alike.groups.count)
     return Steady(found, timeline, durations, slope)
 
 
@@ -122,18 +127,19 @@ def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     return found
 
 
-def period(timeline: Timeline, program: Program, unit: int) -> float:
+def period(timeline: Timeline, segment: Segment, unit: int) -> float:
     """Seconds per microbatch with which the finish times of all ranks repeat before the first
     of them has begun its last microbatch; 0 where they do not, or where a rank stands still for a
     period: front stages to which no gradient comes back do not wait for it."""
-    rows, units = timeline.rows, program.shape.num_microbatches // unit
+    rows, units = timeline.rows, segment.shape.num_microbatches // unit
+    num_ranks = segment.program.num_ranks
     compute = np.flatnonzero(rows.are(Is.COMPUTE))
     rank, kind, stage = timeline.rank[compute], rows.kind[compute], rows.stage[compute]
     end = timeline.end[compute]
-    counts = np.bincount(rank, minlength=program.num_ranks)
+    counts = np.bincount(rank, minlength=num_ranks)
     starts = np.cumsum(counts) - counts
     forwards = kind == Kind.FORWARD
-    last = np.zeros(program.num_ranks)
+    last = np.zeros(num_ranks)
     np.maximum.at(last, rank[forwards], end[forwards])
     until = float(last.min())
     within = np.flatnonzero(end <= until)
@@ -151,19 +157,21 @@ def period(timeline: Timeline, program: Program, unit: int) -> float:
         alike = (kind[now] == kind[then]) & (stage[now] == stage[then])
         same = alike & (np.abs(took - length) <= SAME * length)
         whole = len(now) == len(within) or bool((end[within[~known]] <= until - 2 * length).all())
-        busy = np.bincount(rank[now][recent], minlength=program.num_ranks)
+        busy = np.bincount(rank[now][recent], minlength=num_ranks)
         moves = bool((busy >= counts * each // units).all())
         if length > 0 and whole and moves and same[recent].all():
             return length / (each * unit)
     return 0.0
 
 
-def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float:
+def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int, groups: int = 1) -> float:
     """Slope over the second half of a segment, predicted or measured, at the last stage: it
-    drains last, so neither the fill nor the drain is in it."""
+    drains last, so neither the fill nor the drain is in it. Of one of several `groups` that are
+    alike, seconds per microbatch of all; `unit` is of all too."""
     rows = timeline.rows
-    half = shape.num_microbatches // unit // 2 * unit
+    units = shape.num_microbatches * groups // unit
+    half = units // 2 * unit // groups
     done = rows.are(Is.LEARNING) & (rows.stage == shape.num_stages - 1)
     second, ends = rows.microbatch[done] >= half, timeline.end[done]
     last, middle = ends[second].max(initial=0.0), ends[~second].max(initial=0.0)
-    return float(last - middle) / (shape.num_microbatches - half)
+    return float(last - middle) / ((shape.num_microbatches - half) * groups)

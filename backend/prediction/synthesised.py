@@ -24,6 +24,7 @@ from backend.pipeline.lower import complete, lower
 from backend.pipeline.order import Order
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
+from backend.pipeline.schedules.interleaved_zero_bubble import INTERLEAVED_ZB
 from backend.pipeline.schedules.zb_v import ZB_V
 from backend.pipeline.shape import Shape
 from backend.pipeline.synthesis.costs import Sequences, StageCosts
@@ -109,8 +110,23 @@ def synthesised(
     default than under the plan's own schedule. Raises `InvalidInput` where the plan is no pipeline
     with a flush that is straight or a V, or no schedule of the catalog holds as little, else as
     `predict`; memory is not checked."""
-    check_plan(profile, cluster, plan)
     _check_one(plan)
+    known = known_at(profile, cluster, plan, most_held)
+    profile = at_microbatch(profile, plan.microbatch)
+    shape = with_one_way(plan.shape(plan.batch), profile, plan.partition)
+    costs = _costs(durations_in(shape, profile, cluster, plan), shape, known.most_held)
+    order = synthesise(costs, plan.batch, work, [_sequences(one.program) for one in known.known])
+    found = _timed("synthesised", _program(shape, costs, order), profile, cluster, plan)
+    fastest = min(known.best, found, key=lambda one: one.seconds)
+    return replace(known, found=fastest)
+
+
+def known_at(
+    profile: Profile, cluster: Cluster, plan: Plan, most_held: tuple[int, ...] = ()
+) -> Synthesised:
+    """The members of the catalog alone for the stages of `plan`, at that memory: nothing is
+    searched for. Raises as `synthesised`, but for chunks that go round the ranks too."""
+    check_plan(profile, cluster, plan)
     profile = at_microbatch(profile, plan.microbatch)
     shape = with_one_way(plan.shape(plan.batch), profile, plan.partition)
     if shape.one_way:
@@ -119,15 +135,14 @@ def synthesised(
             "pipelines that train every stage",
             "Train all layers, or keep the plan's schedule.",
         )
-
-    def timed(name: str, program: Program) -> Timed:
-        check(program)
-        return Timed(name, program, on_cluster(program, profile, cluster, plan)[0])
-
     own = lower(schedule(plan.schedule), shape)
     held = most_held or _held(own)
     members = {plan.schedule: own} | dict(_members(replace(shape, kept_order=())))
-    known = [timed(*one) for one in members.items() if all(map(int.__le__, _held(one[1]), held))]
+    known = [
+        _timed(name, program, profile, cluster, plan)
+        for name, program in members.items()
+        if all(map(int.__le__, _held(program), held))
+    ]
     if not known:
         raise InvalidInput(
             f"no schedule of the catalog holds at most {', '.join(map(str, held))} forwards on "
@@ -135,19 +150,21 @@ def synthesised(
             "Allow more microbatches in flight, or fewer stages.",
         )
     best = min(known, key=lambda one: one.seconds)
-    costs = _costs(durations_in(shape, profile, cluster, plan), shape, held)
-    order = synthesise(costs, plan.batch, work, [_sequences(one.program) for one in known])
-    found = timed("synthesised", _program(shape, costs, order))
-    fastest = min(best, found, key=lambda one: one.seconds)
-    return Synthesised(fastest, best, tuple(known), held, plan.partition)
+    return Synthesised(best, best, tuple(known), held, plan.partition)
+
+
+def _timed(name: str, program: Program, profile: Profile, cluster: Cluster, plan: Plan) -> Timed:
+    check(program)
+    return Timed(name, program, on_cluster(program, profile, cluster, plan)[0])
 
 
 def families(
     profile: Profile, cluster: Cluster, plan: Plan, work: int = WORK
 ) -> Iterator[Synthesised]:
     """What is found for a straight `plan`, and for a V on the same devices, two stages of half the
-    size on each: there every rank may hold twice as many as the rank that holds most in `plan`. The
-    V takes half as much work again. Raises as `synthesised`."""
+    size on each: there every rank may hold twice as many as the rank that holds most in `plan`; and
+    what of the catalog interleaves such stages and holds as little. The V takes half as much work
+    again. Raises as `synthesised`."""
     straight = synthesised(profile, cluster, plan, work)
     yield straight
     if plan.partition.chunks == 1 and (folded := as_v(profile, plan)):
@@ -155,6 +172,19 @@ def families(
         room = (V_CHUNKS * max(straight.most_held),) * size
         with suppress(InvalidInput):  # no schedule of a V holds as little
             yield synthesised(profile, cluster, folded, work // 2, room)
+        with suppress(InvalidInput):  # nor one that interleaves
+            yield known_at(profile, cluster, in_turns(folded), room)
+
+
+def in_turns(folded: Plan) -> Plan:
+    """The same stages of a V, which go round its devices."""
+    cut, size = folded.partition, folded.partition.pipeline_size
+    stages = tuple(
+        replace(stage, devices=cut.stages[number % size].devices)
+        for number, stage in enumerate(cut.stages)
+    )
+    round_robin = replace(cut, stages=stages, placement=Placement.ROUND_ROBIN)
+    return replace(folded, partition=round_robin, schedule=INTERLEAVED_ZB.name)
 
 
 def as_v(profile: Profile, plan: Plan) -> Plan | None:

@@ -45,8 +45,8 @@ def _loading(nodes: Sequence[Measured]) -> Iterator[str]:
     for node in nodes:
         if seconds := node.is_input and node.forward + node.backward:
             yield (
-                f"{node.id}: {seconds * 1e3:.1f} ms of data loading stood as compute "
-                f"of {node.text} and are left out"
+                f"{node.id}: {seconds * 1e3:.1f} ms of data loading, which the file counts as "
+                f"compute of {node.text}, are left out"
             )
 
 

@@ -76,6 +76,15 @@ class Layer:
         return self.forward + self.backward
 
     @property
+    def input_half(self) -> float:
+        """Seconds of the half of a backward that gives the input's gradient: as measured, 0 where
+        the layer hands none back. Where no half was measured all of it without weights, else a half
+        (ours)."""
+        if self.backward_input or self.backward_weight:
+            return self.backward_input
+        return self.backward / 2 if self.parameter_bytes else self.backward
+
+    @property
     def compute_and_update(self) -> float:
         """What planners count: PipeDream's cost model has no update, ours has one per
         microbatch."""
@@ -114,11 +123,12 @@ def _times(size: int | None, samples: float) -> int | None:
     return None if size is None else round(size * samples)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LayerSums:
-    """What neighbouring `layers` cost together, named as in `Layer`.
+    """What neighbouring `layers` cost together, named as in `Layer`. Equal to itself alone, for who
+    remembers something of it: to compare very many layers takes long.
 
-    backward_input  where it was not measured apart, half of the layer's backward
+    backward_input  `Layer.input_half`
     renewal         `out_of_place_update`, where that was not measured the update in place
     """
 
@@ -138,7 +148,7 @@ class LayerSums:
             tuple(layers),
             sum(each.forward for each in layers),
             sum(each.backward for each in layers),
-            sum(each.backward_input or each.backward / 2 for each in layers),
+            sum(each.input_half for each in layers),
             sum(each.backward_weight for each in layers),
             sum(each.update for each in layers),
             sum(each.out_of_place_update or each.update for each in layers),

@@ -95,6 +95,15 @@ class ModelGraph:
         """Whether every tensor that crosses cuts has a gradient that comes back."""
         return all(tensor.has_gradient for tensor in self.tensors)
 
+    @cached_property
+    def read_bytes(self) -> tuple[int, ...]:
+        """Bytes of the tensors that each layer reads; what the loader brings is not known."""
+        found = [0] * len(self.layers)
+        for tensor in self.tensors:
+            for reader in tensor.readers:
+                found[reader] += tensor.bytes
+        return tuple(found)
+
     def _alive(self, tensors: Iterable[tuple[Crossing, int]]) -> tuple[int, ...]:
         """The sum of the numbers of those tensors that cross the cut behind each layer."""
         delta = [0] * (len(self.layers) + 1)
@@ -210,6 +219,22 @@ class Profile:
             for tie in self.graph.tied_weights
         )
         return replace(self, graph=ModelGraph(layers, edges, crossings, tied_weights))
+
+    @cached_property
+    def compute_in_front(self) -> tuple[float, ...]:
+        """Seconds of one microbatch, there and back, through the layers in front of each cut, from
+        none to all."""
+        return tuple(accumulate((layer.compute for layer in self.layers), initial=0.0))
+
+    @cached_property
+    def seconds_in_front(self) -> tuple[float, ...]:
+        """The same with an update."""
+        return tuple(accumulate((x.compute_and_update for x in self.layers), initial=0.0))
+
+    @cached_property
+    def parameters_in_front(self) -> tuple[int, ...]:
+        """Bytes of parameters likewise."""
+        return tuple(accumulate((layer.parameter_bytes for layer in self.layers), initial=0))
 
     @cached_property
     def compute(self) -> float:

@@ -6,7 +6,7 @@ from math import isfinite
 
 from backend.errors import InvalidInput
 from backend.people.project import DEFAULT_PROJECT
-from backend.prediction.fallbacks import Fallback
+from backend.prediction.fallback import Fallback
 from backend.runs.events import ACCURACY, Clock, CoreUse
 from backend.runs.request.spec import ImportedSpec, ProfileSpec, RunSpec, StoredSpec
 from backend.runs.states import RunState

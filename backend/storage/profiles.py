@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Text, cast, func, select
+from sqlalchemy.orm import Session, defer
 
 from backend.codec import from_json, to_plain
 from backend.errors import InvalidInput
@@ -20,6 +21,10 @@ from backend.storage.look_up import look_up, needed_by, value_of
 from backend.storage.quotas import admit
 from backend.storage.tables.tables import DefinitionRow, PlanRow, ProfileRow, RunRow
 from backend.storage.tables.values import to_column
+
+READ = 256
+"""Profiles that a process remembers by their text: pages list all of them each time they are drawn,
+and reading one takes longer than drawing its row."""
 
 
 class SqlProfiles:
@@ -79,10 +84,12 @@ class SqlProfiles:
 
     def list(self, definition_id: int | None = None) -> Sequence[StoredProfile]:
         """Newest first; None = of every definition."""
-        query = select(ProfileRow).order_by(ProfileRow.id.desc())
+        query = select(ProfileRow, cast(ProfileRow.body, Text)).options(defer(ProfileRow.body))
         if definition_id is not None:
             query = query.where(ProfileRow.definition_id == definition_id)
-        return [_profile(row) for row in self._database.rows(query)]
+        with self._database.read() as session:
+            found = session.execute(query.order_by(ProfileRow.id.desc()))
+            return [value_of(StoredProfile, row, profile=_read(text)) for row, text in found]
 
 
 def _insert(
@@ -108,6 +115,13 @@ def _storable(profile: Profile) -> dict[str, Any]:
     except (InvalidInput, TypeError) as fault:
         raise InvalidInput(f"a number of this profile cannot be stored: {fault}") from None
     return body
+
+
+@lru_cache(READ)
+def _read(text: str) -> Profile:
+    """The profile in a column's text. Raises `InvalidInput`."""
+    found: Profile = from_json(Profile, text)
+    return found
 
 
 def _profile(row: ProfileRow) -> StoredProfile:

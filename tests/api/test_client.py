@@ -14,6 +14,7 @@ from pyarrow import BufferReader
 
 from app.client import ApiProblem, Client, ServerUnreachable
 from app.exports.catalog import EXPORTS
+from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local
 from backend.codec import to_plain
@@ -80,6 +81,10 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     assert ranked[0]["is_pareto"]
     assert ranked[0]["money"] is None
     assert joules == sorted(joules)
+    priced = write_cluster(Cluster((Level(4, 1e9),), Device("cpu", price=2.0)))
+    cheap = [each["money"] for each in client.propose(served.seeded.profile, priced, money_floor=0)]
+    assert None not in cheap
+    assert cheap == sorted(cheap)
     with pytest.raises(ApiProblem, match="a floor of 2"):
         client.propose(served.seeded.profile, "dgx-h100:1", energy_floor=2)
     [with_watts] = client.propose(served.seeded.profile, "dgx-h100:1", planner="straight")

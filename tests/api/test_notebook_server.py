@@ -36,6 +36,12 @@ def test_a_plan_is_submitted_followed_and_compared(served: Served) -> None:
     assert isinstance(run.run.spec, TrainSpec)
     assert (run.run.spec.plan, run.run.spec.epochs) == (plan.plan, 3)
     assert run.run.spec.optimizer.name == "adam"
+    lion = {"optimizer": "lion", "state_precision": "bfloat16-masters"}
+    state = stageflow.plan(kept, local(2), planner="straight", **lion)
+    planned = server.submit(state).run.spec
+    assert isinstance(planned, TrainSpec)
+    assert (planned.optimizer.name, planned.state_precision) == ("lion", "bfloat16-masters")
+    assert planned.precision == "bfloat16"
     Thread(target=lambda: (time.sleep(0.2), run.cancel())).start()
     ended = run.follow(pause=0.05)
     assert ended.run.state is RunState.CANCELLED

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from backend.bootstrap import Backend, connect
 from backend.cluster.cluster import Cluster
 from backend.cluster.presets import local
+from backend.codec import from_json, to_json
 from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
@@ -133,10 +135,16 @@ def profile_run(backend: Backend, definition_id: int) -> tuple[int, StoredProfil
     return run.id, backend.profiles.get(profile_id)
 
 
-def predicted(profile: Profile, cluster: Cluster) -> list[Prediction]:
+def predicted(profile: Profile, cluster: Cluster) -> tuple[Prediction, ...]:
     """Of every planner under PipeDream's schedule, the fastest first."""
-    question = Question(profile, cluster, planner="", schedule="pipedream")
-    return [found.prediction for found in answer.rank(question)]
+    return _predicted(to_json(Profile, profile), cluster)
+
+
+@cache
+def _predicted(profile: bytes, cluster: Cluster) -> tuple[Prediction, ...]:
+    """Once per process: every home is seeded with the same."""
+    question = Question(from_json(Profile, profile), cluster, planner="", schedule="pipedream")
+    return tuple(found.prediction for found in answer.rank(question))
 
 
 def plan_for(backend: Backend, stored: StoredProfile) -> StoredPlan:

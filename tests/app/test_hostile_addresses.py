@@ -4,12 +4,12 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app.session.state import Page, Param
 from tests.app import seed
+from tests.app.conftest import visit
 from tests.app.pages import text_of
-from tests.app.test_states import MAIN, PAGES
+from tests.app.test_states import PAGES
 
 VALUES = (
     *("0", "-1", "1", "2", "999999999999999999999", "1" * 5000, "1e308", "nan", "inf", "1.5"),
@@ -48,11 +48,7 @@ def test_no_address_is_too_much_for_a_page(home: None, page: Page) -> None:
         dice = random.Random(f"{page} {number}")
         names = list(Param) if number == 0 else dice.sample(list(Param), 12)
         given = {name.value: dice.choice(VALUES) for name in names}
-        shown = AppTest.from_file(MAIN, default_timeout=120).run()
-        shown.switch_page(page.value)
-        for name, value in given.items():
-            shown.query_params[name] = value
-        shown.run()
+        shown = visit(page, **given)
         assert not shown.exception, given
         assert not [box.value for box in shown.error if APOLOGY in box.value], given
 
@@ -72,11 +68,7 @@ def test_a_link_to_what_is_not_there_says_so(
     home: None, page: Page, names: dict[str, str], said: str
 ) -> None:
     """And shows nothing else in its place."""
-    shown = AppTest.from_file(MAIN, default_timeout=120).run()
-    shown.switch_page(page.value)
-    for name, value in names.items():
-        shown.query_params[name] = value
-    shown.run()
+    shown = visit(page, **names)
     assert said.replace("\\", "") in text_of(shown).replace("\\", "")
     assert not shown.metric
     assert not shown.exception

@@ -13,6 +13,7 @@ from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Level
 from backend.planning.sites import OTHER_LABELS, Sites
 from backend.prediction.predict import predict
+from backend.prediction.question import Question
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.sample_specs import PictureSpec
 from backend.runs.request.spec import DataSpec, ProfileSpec, StopSpec, TrainSpec
@@ -90,6 +91,7 @@ def test_how_weights_are_updated_is_asked_for(
     assert isinstance(spec, TrainSpec)
     assert spec.optimizer == OptimizerSpec(
         "lion",
+        learning_rate=1e-4,
         weight_decay=0.1,
         clip_norm=0.5,
         decay="inverse-sqrt",
@@ -128,6 +130,40 @@ def test_a_link_says_every_value(backend: Backend, seeded: seed.Seeded, open_pag
     assert page.number_input(key="epochs").value == 7
     assert page.number_input(key="lr").value == 0.002
     assert page.selectbox(key="optimizer").value == "adam"
+
+
+def test_the_first_choices_are_what_the_plan_was_made_for(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    """Also where another plan is chosen on the page."""
+    profile, straight = backend.profiles.get(seeded.profile), backend.plans.get(seeded.plan)
+    asked = Question(profile.profile, straight.cluster, optimizer="adamw+ema")
+    made = asked.under(state_precision="bfloat16-masters").predict(straight.plan)
+    kept = backend.plans.save(profile.id, straight.cluster, made)
+    page = open_page(Page.LAUNCH, plan=kept.id)
+    wanted = ["adamw", 0.001, 0.999, "bfloat16-masters", "bfloat16"]
+    assert _state(page) == wanted
+    page.selectbox[0].set_value(straight.id).run()
+    assert _state(page) == ["momentum", 0.01, 0.0, "float32", "float32"]
+    page.selectbox[0].set_value(kept.id).run()
+    assert _state(page) == wanted
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert (spec.plan_id, spec.optimizer.planned) == (kept.id, "adamw+ema")
+    assert (spec.state_precision, spec.precision) == ("bfloat16-masters", "bfloat16")
+    linked = open_page(Page.LAUNCH, plan=kept.id, optimizer="sgd")
+    assert _state(linked) == ["sgd", 0.01, *wanted[2:]]
+
+
+def _state(page: AppTest) -> list[object]:
+    return [
+        page.selectbox(key="optimizer").value,
+        page.number_input(key="lr").value,
+        page.number_input(key="ema").value,
+        page.selectbox(key="state-precision").value,
+        page.selectbox(key="precision").value,
+    ]
 
 
 def test_data_of_the_node_are_chosen(

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from app.differences import UNKNOWN_PRICES, UNKNOWN_WATTS
 from app.formats import SPACE, plain
 from app.session.state import Page
 from backend.bootstrap import Backend
@@ -131,6 +132,41 @@ def test_saving_keeps_the_plan_and_it_opens_again(
     assert figures_of(open_page(Page.PLAN, plan=saved.id)) == before
 
 
+def test_a_kept_plan_opens_with_the_state_that_it_was_made_for(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    made = {"optimizer": "adamw", "averaged": "true", "state-precision": "bfloat16-masters"}
+    asked = {"planner": "straight", "schedule": "1f1b-flush", "cluster": "cluster-a:1"}
+    page = open_page(Page.PLAN, **asked, **made)
+    before = figures_of(page)["Peak memory"]
+    button(page, "Save").click().run()
+    saved = backend.plans.list()[0]
+    assert saved.prediction.optimizer == "adamw+ema"
+    opened = open_page(Page.PLAN, plan=saved.id)
+    assert figures_of(opened)["Peak memory"] == before
+    assert f"plan {saved.id}" in text_of(opened)
+    plain_one = open_page(Page.PLAN, plan=seeded.plan)
+    assert not plain_one.toggle(key="averaged").value
+
+
+def test_a_kept_plan_on_sites_opens_on_all_of_them(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    """The others are asked for sites too, and every device has its stage."""
+    rule = "diloco:every=4,rate=0.7,momentum=0.9"
+    cluster = Cluster((Level(2, 1e10), Level(2, 1e7, sites=True)))
+    asked = {"planner": "straight", "schedule": "gpipe", "cluster": write_cluster(cluster)}
+    page = open_page(Page.PLAN, **asked, sites=rule)
+    before = figures_of(page)
+    button(page, "Save").click().run()
+    saved = backend.plans.list()[0]
+    opened = open_page(Page.PLAN, plan=saved.id)
+    assert figures_of(opened) == before
+    assert f"plan {saved.id}" in text_of(opened)
+    assert param(opened, "sites") == rule
+    assert "devices work" not in text_of(opened)
+
+
 def test_a_kept_plan_gets_another_name_and_goes(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
@@ -181,7 +217,9 @@ def test_a_cluster_described_in_the_form_is_used(seeded: seed.Seeded, open_page:
     assert "on 3 × V100" in page.title[0].value
     device = read_cluster(param(page, "cluster")).device
     assert (device.watts, device.idle_watts) == (240.0, 40.0)
-    assert re.search(r"A sample takes [\d.]+ \w?J\W+\d devices? draw", text_of(page))
+    assert re.search(
+        r"A sample takes [\d.]+ \w?J\W+\d devices? draw", text_of(page).replace("\u00a0", " ")
+    )
     assert "GB/s between" not in text_of(page)
 
 
@@ -210,11 +248,30 @@ def test_plans_are_ranked_by_energy_where_watts_are_known(
     text = text_of(page).replace("\u00a0", " ")
     assert "ranked by energy, of plans with 50 % of the speed or more" in text
     captions = [each.replace("\u00a0", " ") for each in page.radio[0].proto.captions]
-    assert all(each.startswith("**Energy of a sample**: at most ") for each in captions)
+    assert all(each.startswith("**Energy per sample**: at most ") for each in captions)
     assert "no other plan is as good in all of these" in text
     unknown = open_page(Page.PLAN, **{"rank-by": "energy"})
     assert "no other plan is as good" not in text_of(unknown).replace("\u00a0", " ")
-    assert unknown.radio[0].proto.captions[0].startswith("**Energy of a sample**: not known")
+    assert "Energy per sample" not in unknown.radio[0].proto.captions[0]
+    assert UNKNOWN_WATTS in text_of(unknown)
+
+
+def test_plans_are_ranked_by_money_where_prices_are_known(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    priced = write_cluster(Cluster((Level(4, 1e9),), Device("cpu", price=2.0)))
+    page = open_page(Page.PLAN, cluster=priced, **{"rank-by": "money", "floor": 0.5})
+    assert not page.exception
+    text = text_of(page).replace("\u00a0", " ")
+    assert "ranked by money, of plans with 50 % of the speed or more" in text
+    captions = [each.replace("\u00a0", " ") for each in page.radio[0].proto.captions]
+    costs = [float(each.split("**: ")[1].split(" ")[0]) for each in captions]
+    speeds = [float(each.split("  \n**")[1].split("/s")[0].replace(",", "")) for each in captions]
+    enough = [c for c, s in zip(costs, speeds, strict=True) if s >= max(speeds) / 2]
+    assert costs[: len(enough)] == sorted(enough)
+    unknown = open_page(Page.PLAN, **{"rank-by": "money"})
+    assert "Money per million" not in unknown.radio[0].proto.captions[0]
+    assert UNKNOWN_PRICES in text_of(unknown)
 
 
 def test_sites_exchange_by_the_rule_that_is_asked_for(seeded: seed.Seeded, open_page: Open) -> None:
@@ -304,4 +361,5 @@ def test_every_codec_is_offered_with_what_it_does(seeded: seed.Seeded, open_page
     titles = [member.title for member in CODECS.values()]
     assert offered.options[2:] == titles
     assert all(f"- **{member.title}**: {member.note}" in offered.help for member in CODECS.values())
-    assert "Messages are coded as largest 10 % of each sample" in text_of(page)
+    said = text_of(page).replace("\u00a0", " ")
+    assert "Messages are coded as largest 10 % of each sample" in said

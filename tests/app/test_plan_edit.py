@@ -1,14 +1,17 @@
 """The plan by hand: typed, linked, undone, kept, and what does not fit."""
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.components.partition import draft
 from app.formats import seconds
-from app.session.state import Page
+from app.session import state
+from app.session.state import Page, Param
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local
-from backend.planning.cuts import BY_HAND
+from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from tests.app import seed
@@ -25,6 +28,15 @@ def type_cut(page: AppTest, stops: str, replicas: str) -> AppTest:
     fields["Cut behind layer number"].set_value(stops)
     fields["Replicas of each stage"].set_value(replicas)
     return button(page, "Apply").click().run()
+
+
+def type_codecs(page: AppTest, codecs: str) -> AppTest:
+    next(f for f in page.text_input if f.label == "Codec of each cut").set_value(codecs)
+    return button(page, "Apply").click().run()
+
+
+def codecs_in(page: AppTest) -> str:
+    return param(page, "codecs") if "codecs" in page.query_params else ""
 
 
 def cut_in(page: AppTest) -> str:
@@ -170,3 +182,68 @@ def test_a_trace_that_is_none_is_refused_on_the_page(seeded: seed.Seeded, open_p
     upload.upload("rank0.json", b"{}", "application/json").run()
     assert "no trace" in text_of(page)
     assert not page.exception
+
+
+THREE = f"4x1-8x1-{LAYERS}x1"
+
+
+def test_each_cut_has_the_codec_that_is_typed(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cluster="local:3", schedule="pipedream", cut=THREE)
+    plain = figures_of(page)
+    page = type_codecs(page, "int8, none")
+    assert not page.warning
+    assert (cut_in(page), codecs_in(page)) == (THREE, "int8, none")
+    assert figures_of(page) != plain
+    link = next(code.value for code in page.code if "/plan?" in code.value)
+    assert "codecs=int8" in link
+    next(field for field in page.text_input if field.label == "Name").set_value("coded")
+    button(page, "Save").click().run()
+    saved = backend.plans.list()[0]
+    assert (saved.plan.planner, saved.plan.codecs) == (BY_HAND, ("int8", ""))
+    again = open_page(Page.PLAN, plan=saved.id)
+    assert (cut_in(again), codecs_in(again)) == (THREE, "int8,none")
+    assert f"plan {saved.id}" in text_of(again)
+    assert "plan" in type_codecs(again, "int8,bf16").query_params
+    button(again, "Undo").click().run()
+    assert codecs_in(again) == "int8,none"
+    button(again, "Reset").click().run()
+    assert (cut_in(again), codecs_in(again)) == ("", "")
+
+
+def test_codecs_that_do_not_fit_the_cuts_are_said(seeded: seed.Seeded, open_page: Open) -> None:
+    asked = {"cluster": "local:3", "schedule": "pipedream", "cut": THREE}
+    page = type_codecs(open_page(Page.PLAN, **asked), "int8,none,bf16")
+    assert "3 codecs, and the plan has 2 cuts" in page.warning[0].value
+    page = type_codecs(page, "zip")
+    assert "no codec 'zip'" in page.warning[0].value
+    assert codecs_in(page) == ""
+    linked = open_page(Page.PLAN, **asked, codecs="int8,int8,int8")
+    assert "3 codecs, and the plan has 2 cuts" in linked.error[0].value
+    assert figures_of(linked)
+
+
+def test_a_drag_keeps_the_codecs_while_there_are_as_many_cuts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url, said = {Param.CODECS: "int8,none"}, list[str]()
+    monkeypatch.setattr(state, "text", lambda param: url.get(param, ""))
+    monkeypatch.setattr(state, "put", url.__setitem__)
+    monkeypatch.setattr(state, "notify", said.append)
+    shown = read_cut(THREE, Partition((Stage(0, LAYERS, (0, 1, 2)),)), 3)
+    draft.change(shown, shown, 3, [4, 9, LAYERS], [1, 1, 1])
+    assert (url[Param.CUT], url[Param.CODECS]) == (f"4x1-9x1-{LAYERS}x1", "int8,none")
+    draft.change(shown, shown, 3, [9, LAYERS], [1, 2])
+    assert (url[Param.CODECS], len(said)) == ("", 1)
+
+
+def test_a_depth_that_the_schedule_does_not_take_is_said(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    asked = {"planner": "even-split", "schedule": "pipedream", "run-ahead": 2}
+    page = type_cut(open_page(Page.PLAN, **asked), "5", "1, 1")
+    assert "run ahead 2" in text_of(page)
+    assert not page.error
+    drains = open_page(Page.PLAN, **{**asked, "schedule": "gpipe"})
+    assert "takes no further microbatches in flight" in drains.error[0].value

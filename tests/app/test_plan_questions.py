@@ -29,6 +29,13 @@ from tests.searched import killed, killed_at_once
 CLUSTER = "local:2"
 
 
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Searches are kept for all visitors, cancelled ones too: no later test shall find these."""
+    yield
+    planner.asked.clear()
+
+
 def until(page: AppTest, is_so: Callable[[AppTest], bool]) -> AppTest:
     """The page once `is_so`."""
     deadline = time.monotonic() + 60
@@ -197,10 +204,14 @@ def test_a_first_answer_is_drawn_while_a_better_one_is_searched(
     page = until(open_page(Page.PLAN, cluster=CLUSTER, batch=8), lambda it: bool(figures_of(it)))
     assert page.get("progress")
     assert not page.warning
+    remark = "a first answer, the search goes on"
+    assert remark in page.title[0].value  # beside it: a second line below would move the page
+    assert not any(remark in caption.value for caption in page.caption)
     ended.set()
     waits(monkeypatch, 60.0)
     page.run()
     assert not page.get("progress")
+    assert remark not in page.title[0].value
     [best] = rank(Question(seed.a_profile(), local(2, None), batch=8))
     assert f"**{best.prediction.plan.partition.label}** · Best" in page.radio[0].options[0]
 

@@ -6,9 +6,11 @@ from app.exports.run_document import run_document
 from app.formats import seconds
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Level
 from backend.people.project import DEFAULT_PROJECT, Retention
 from backend.planning.sites import OTHER_LABELS
 from backend.runs.events import ACCURACY, LOSS, OF_SITES, CoreUse, Metrics, of_stage
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -86,14 +88,31 @@ def test_how_far_sites_are_apart_is_drawn_with_what_makes_them_learn_worse(
     page = open_page(Page.RUN, id=attempt.run.id)
     assert not page.exception
     assert OTHER_LABELS in text_of(page)
+    assert "Bytes between sites" in text_of(page)
+    assert "Bytes of sums between sites" not in text_of(page)  # a line of the same chart
+    charts = [chart.proto.spec for chart in page.get("vega_lite_chart")]
+    assert len([spec for spec in charts if "as sums of gradients" in spec]) == 1
+
+
+def test_the_line_of_a_run_says_what_else_its_plan_is(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    kept = backend.plans.get(seeded.plan)
+    flushed = kept.plan.under("1f1b-flush", 4)
+    plan = replace(flushed, codecs=("bf16",), recompute=True)
+    spec = TrainSpec(seeded.definition, plan, kept.id)
+    said = text_of(open_page(Page.RUN, id=backend.runs.submit(spec).id))
+    assert "1f1b-flush** · batch 4 · codec bf16 · recomputed · SGD" in said
 
 
 def test_what_it_was_asked_for_is_a_table(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.succeeded)
     (table,) = [frame.value for frame in page.dataframe if "parameter" in frame.value.columns]
     rows = dict(zip(table["parameter"], table["value"], strict=True))
-    assert rows["optimizer.name"] == "momentum"
-    assert "optimizer.momentum" not in rows  # as usual
+    assert rows["epochs"] == "4"
+    assert not any(name.startswith("optimizer.") for name in rows)
+    said = "As usual: seed 0, optimizer.name momentum, optimizer.learning\\_rate 0.01."
+    assert said in text_of(page)
 
 
 def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
@@ -241,6 +260,25 @@ def test_one_click_profiles_again(backend: Backend, seeded: seed.Seeded, open_pa
     (new,) = [run for run in backend.runs.list().runs if run.id not in before]
     assert new.spec == backend.runs.get(seeded.profiled).spec
     assert new.origin_id == seeded.profiled
+
+
+def test_links_that_a_run_did_not_have_are_said(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    """Two machines of the plan, one of the run; while it works and when it has ended."""
+    straight = backend.plans.get(seeded.plan)
+    apart = Cluster((Level(1, 1e10), Level(2, 1.25e7, 0.02)))
+    kept = backend.plans.save(seeded.profile, apart, straight.prediction)
+    attempt = seed.running(backend, seeded.definition, kept)
+    words = "for 2 machines with links of 12.5 MB/s and 20.0 ms between them"
+    for _ in range(2):
+        page = open_page(Page.RUN, id=attempt.run.id)
+        assert words in text_of(page).replace("\u00a0", " ")
+        assert not page.exception
+        if not backend.runs.get(attempt.run.id).state.is_final:
+            attempt.finish(RunState.SUCCEEDED, RunSummary())
+    others = text_of(open_page(Page.RUN, id=seeded.succeeded))
+    assert "machines with links" not in others
 
 
 def test_on_a_quiet_machine_nothing_is_said_of_cores(seeded: seed.Seeded, open_page: Open) -> None:

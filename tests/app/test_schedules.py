@@ -4,15 +4,23 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.components.plan import planning_view
+from app.components.plan.plan_header import CARRIED
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
 from backend.comparison.pairs import Pair, write_pairs
+from backend.people.rights import Role
+from backend.pipeline.exchange.text import format_program
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, no_searcher, param, text_of
+from tests.app.test_projects import join, signed_in
 
+ORDER = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"
 LAYERS = len(seed.a_profile().layers)
 
 
@@ -45,6 +53,10 @@ def test_the_best_of_each_column_is_marked(seeded: seed.Seeded, open_page: Open)
     table = open_page(Page.SCHEDULES, pairs=pairs).table[0].value
     assert [cell.startswith("**★") for cell in table["samples"]].count(True) == 1
     assert table["staleness"][1].startswith("**★\u00a0none")
+    assert not any(cell.startswith("**") for cell in table["per minibatch"])  # of other samples
+    assert "without codecs" not in table
+    coded = open_page(Page.SCHEDULES, pairs=pairs, codec="int8").table[0].value
+    assert len(coded["without codecs"]) == 2
     assert "×" in table["over data parallel"][0]
 
 
@@ -170,6 +182,40 @@ def test_an_order_that_no_run_repeats_is_not_kept(
     assert (keep.disabled, reason in keep.help) == (True, True), keep.help
 
 
+def test_an_order_that_never_drains_is_not_kept(seeded: seed.Seeded, open_page: Open) -> None:
+    """One microbatch after the other, said to be PipeDream's, which keeps several in flight."""
+    shape = Shape((1, 1), 4, 1)
+    program = lower(schedule("gpipe"), shape)
+    text = format_program(program).replace("schedule gpipe", "schedule pipedream")
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4")
+    upload(page, "mine.txt", text)
+    keep = button(page, "Keep mine.txt as a plan")
+    assert keep.disabled
+    assert "one batch of a schedule that drains" in keep.help
+
+
+def test_an_order_on_a_device_that_nobody_measured_is_not_kept(
+    seeded: seed.Seeded, backend: Backend, open_page: Open
+) -> None:
+    there = {"device": "h100", "measured-on": "v100"}
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4", **there)
+    upload(page, "mine.csv", ORDER)
+    keep = button(page, "Keep mine.csv as a plan")
+    assert (keep.disabled, keep.help) == (True, CARRIED)
+    assert names_of(page)[1] == "mine.csv"  # it is compared all the same
+
+
+def test_a_viewer_keeps_no_order(
+    seeded: seed.Seeded, backend: Backend, monkeypatch: pytest.MonkeyPatch, open_page: Open
+) -> None:
+    signed_in(backend, monkeypatch, join(backend, "Vera", Role.VIEWER))
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4")
+    upload(page, "mine.csv", ORDER)
+    keep = button(page, "Keep mine.csv as a plan")
+    assert keep.disabled
+    assert "right to edit" in keep.help
+
+
 def test_every_planner_can_be_compared_and_interleaving_is_real(
     seeded: seed.Seeded, open_page: Open
 ) -> None:
@@ -221,4 +267,4 @@ def test_pairs_that_take_long_show_progress(
         assert page.get("progress")
         assert not page.table
     monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
-    assert len(names_of(page.run())) == 2
+    assert len(names_of(page.run())) == 2, text_of(page)

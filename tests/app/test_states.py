@@ -8,7 +8,7 @@ from sqlalchemy import event
 from streamlit.testing.v1 import AppTest
 
 from app import services
-from app.session.state import Page, Param
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.services.definitions import DefinitionService
 from backend.services.people.notices import NoticeService
@@ -19,7 +19,7 @@ from backend.services.runs.sweeps import SweepService
 from backend.storage.nodes.nodes import SqlNodes
 from backend.storage.runs.metrics import SqlMetrics
 from tests.app import seed
-from tests.app.conftest import MAIN, Open
+from tests.app.conftest import Open, visit
 from tests.app.pages import button, text_of
 
 NEEDS_A_PROFILE = (Page.PROFILE, Page.PLAN, Page.SCHEDULES, Page.WHAT_IF)
@@ -120,14 +120,6 @@ def state(
         fill(backend)
         backend.close()
         yield request.param
-
-
-def visit(to: Page, **params: object) -> AppTest:
-    app = AppTest.from_file(MAIN, default_timeout=120).run()
-    app.switch_page(to.value)
-    for name, value in params.items():
-        app.query_params[Param(name).value] = str(value)
-    return app.run()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)

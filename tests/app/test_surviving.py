@@ -1,16 +1,22 @@
 """A run that went on with fewer nodes, and what a launch says of that."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from app.components.launch import fallback_line
+from app.queries import planner
+from app.queries.background import Background, under_way
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.fallback import Fallback
 from backend.prediction.predict import predict
+from backend.prediction.watch import Watch
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
 from backend.runs.plans import StoredPlan
@@ -93,6 +99,48 @@ def test_a_launch_says_what_happens_without_a_node(
     assert (run.spec.replan, run.fallbacks) == (False, ())
     again = backend.runs.submit(replace(run.spec, replan=True))
     assert [each.count for each in again.fallbacks] == [1]
+
+
+def test_the_search_for_fewer_nodes_ends_with_who_wants_it(
+    backend: Backend,
+    seeded: seed.Seeded,
+    plan: StoredPlan,
+    open_page: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another plan is chosen: nobody waits for the fallbacks of the one before."""
+    begun: list[Background[Fallback]] = []
+
+    class Endless:
+        def search(self, *_: object, watch: Watch) -> Iterator[Fallback]:
+            while not watch.stop():
+                time.sleep(0.01)
+            yield from ()
+
+    def seen(*given: object) -> Background[Fallback]:
+        begun.append(under_way(*given))
+        return begun[-1]
+
+    planner.for_fewer.clear()
+    monkeypatch.setattr(planner, "THOROUGH", Endless())
+    monkeypatch.setattr(fallback_line, "PATIENCE", 0.05)
+    monkeypatch.setattr(fallback_line, "under_way", seen)
+    profile = backend.profiles.get(seeded.profile).profile
+    other = replace(plan.plan, batch=8)
+    wider = backend.plans.save(seeded.profile, plan.cluster, predict(profile, plan.cluster, other))
+    page = open_page(Page.LAUNCH, plan=plan.id)
+    first = begun[-1]
+    assert "are being computed" in text_of(page)
+    assert first.is_running
+    page.query_params["plan"] = str(wider.id)
+    page.run()
+    assert first.wait(60)
+    assert first.was_left  # by this page: AppTest's visitors are never away
+    assert begun[-1] is not first
+    assert begun[-1].is_running
+    begun[-1].cancel()
+    assert begun[-1].wait(60)
+    planner.for_fewer.clear()
 
 
 def release(backend: Backend, seeded: seed.Seeded) -> None:

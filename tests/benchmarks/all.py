@@ -36,6 +36,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--models", "vgg", "--networks", "loopback,1gbit,100mbit", "--contestants", RACED),
         ("--models", "lstm,transformer", "--networks", "loopback", "--contestants", RACED),
     ),
+    "choices": (("--models", "lstm", "--networks", "100mbit", "--ranks", "2", "--rounds", "2"),),
     "codecs": (
         ("--networks", "100mbit", "--models", "lstm", "--schedules", "2bw", "--rounds", "1"),
     ),
@@ -47,13 +48,15 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "run_ahead": (("--networks", "100mbit", "--models", "lstm", "--rounds", "1"),),
     "sandbox": (("3", "vgg_digits", "2"),),
     "sessions": (("--seconds", "15"),),
+    "slow_ranks": (("--rounds", "1"),),
+    "splits": (("--networks", "loopback", "--models", "wide", "--rounds", "1"),),
 }
 """Arguments of each run of a benchmark; those that are not named run as they are."""
 WRITERS = {
     *("big_models", "by_parts", "bytes", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
     *("codecs", "local_losses", "prediction", "run_ahead", "shared_node", "shares", "synthesised"),
-    *("bubbles", "first_answer", "local_heads", "timeline"),
+    *("bubbles", "choices", "first_answer", "local_heads", "slow_ranks", "splits", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

@@ -32,7 +32,10 @@ from tests.benchmarks.evidence import evidence
 from tests.benchmarks.ranks import launch
 
 RANKS, BATCH, SCALE, PORT = 4, 8, 8.0, 29_760
-SCHEDULES = ("gpipe", "1f1b-flush", "interleaved", "zb-h1", "zb-v", "v-half", "interleaved-zb")
+SCHEDULES = (
+    *("gpipe", "1f1b-flush", "interleaved", "zb-h1", "zb-v", "v-half", "v-min"),
+    *("dualpipe-v", "interleaved-zb"),
+)
 LAYERS = tuple(
     Layer(f"l{n}", "Linear", 5e-3, 10e-3, 10**4, 10**4, backward_input=5e-3) for n in range(8)
 )

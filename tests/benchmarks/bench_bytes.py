@@ -1,7 +1,7 @@
 """What rules that send fewer bytes cost in what is learned: accuracy after equal epochs, by the
 processes of any run.
 
-    python -m tests.benchmarks.bench_bytes [--models recommender,characters] [--write]
+    python -m tests.benchmarks.bench_bytes [--models recommender,characters,tuned] [--write]
 
 Rows: two ranks, as two stages with a codec of messages, as two replicas with a codec of sums, or as
 two sites. Bytes are those that the run counts, of both ranks, before headers, in training (of plain
@@ -16,15 +16,20 @@ A rule goes on learning for those that the plain row's epochs take, twice as man
 
 import argparse
 import os
+import runpy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
+
+import torch
+from safetensors.torch import save_file
 
 from backend.cluster.cluster import Cluster, Level
+from backend.planning.codec_of_sums import read_codec_of_sums
 from backend.planning.plan import Partition, Plan, Stage
 from backend.planning.sites import read_sites
-from backend.planning.thresholds import read_thresholds
 from backend.prediction.predict import predict
 from backend.profiles.profile import Profile
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS, SENT, SITES_SENT, SUMS_SENT
@@ -33,6 +38,7 @@ from backend.runs.request.spec import ProfileSpec, TrainSpec
 from tests.benchmarks.bench_local_losses import percents, values
 from tests.benchmarks.evidence import evidence
 from tests.benchmarks.real_ranks import ROOT, Told, profiled, told
+from workers.definitions.loader import load
 
 CODECS = ("", "bf16", "int8", "top10", "top3", "aq4", "aq2")
 SUMS = ("", "dct:keep=0.005,every=64", "dct:keep=0.005,every=1", "dct:keep=0.001,every=1")
@@ -43,7 +49,8 @@ RULES = (*CODECS, *SUMS, *SITES)
 
 @dataclass(frozen=True)
 class Learner:
-    """A model, how it learns, and the layer in front of which two stages part."""
+    """A model, how it learns, and the layer in front of which two stages part (0: the middle one).
+    `before` names a learner of the same model whose weights it begins with."""
 
     file: Path
     cut: int
@@ -51,25 +58,14 @@ class Learner:
     samples: int
     epochs: int
     rule: OptimizerSpec
+    before: str = ""
 
 
+MODELS = ROOT / "tests" / "benchmarks" / "models"
 LEARNERS = {
-    "recommender": Learner(
-        ROOT / "tests" / "benchmarks" / "models" / "recommender.py",
-        2,
-        64,
-        32768,
-        4,
-        OptimizerSpec("adam", 2e-3),
-    ),
-    "characters": Learner(
-        ROOT / "tests" / "benchmarks" / "models" / "characters.py",
-        0,
-        8,
-        2048,
-        4,
-        OptimizerSpec("adam", 3e-3),
-    ),
+    "recommender": Learner(MODELS / "recommender.py", 2, 64, 32768, 4, OptimizerSpec("adam", 2e-3)),
+    "characters": Learner(MODELS / "characters.py", 0, 8, 2048, 4, OptimizerSpec("adam", 3e-3)),
+    "tuned": Learner(MODELS / "tuned.py", 0, 8, 512, 4, OptimizerSpec("adam", 1e-3), "characters"),
 }
 BATCH = 2
 LINK = 1.25e7
@@ -111,11 +107,13 @@ def main() -> None:
     head += ["loss, held out", "s per epoch at 100 Mbit/s", "epochs in the plain rule's seconds"]
     head += ["accuracy then", "load"]
     for name in given.models.split(","):
-        kept.table(name, head, rows(name, given))
+        with TemporaryDirectory() as folder:
+            kept.table(name, head, rows(name, given, Path(folder)))
 
 
-def rows(name: str, given: argparse.Namespace) -> Iterator[list[str]]:
+def rows(name: str, given: argparse.Namespace, folder: Path) -> Iterator[list[str]]:
     learner = LEARNERS[name]
+    weights = learned(LEARNERS[learner.before], folder) if learner.before else ""
     learner = replace(learner, epochs=given.epochs or learner.epochs)
     profile = profiled(learner.file, ProfileSpec(1, learner.microbatch, repetitions=3))
     stop = len(profile.layers)
@@ -127,25 +125,50 @@ def rows(name: str, given: argparse.Namespace) -> Iterator[list[str]]:
     plain = Plain.of(plan, profile, learner)
     for codec in filter(given.rules.__contains__, CODECS):
         coded = replace(plan, codecs=(codec,) if codec else ())
-        yield row(given, learner, f"{name}, stages", codec, coded, plain)
+        yield row(given, learner, weights, f"{name}, stages", codec, coded, plain)
     plain = Plain.of(replace(plan, partition=replicas), profile, learner)
     for text in filter(given.rules.__contains__, SUMS):
-        summed = replace(plain.plan, codec_of_sums=read_thresholds(text))
-        yield row(given, learner, f"{name}, replicas", text, summed, plain)
+        summed = replace(plain.plan, codec_of_sums=read_codec_of_sums(text))
+        yield row(given, learner, weights, f"{name}, replicas", text, summed, plain)
     for text in filter(given.rules.__contains__, SITES):
         sites = read_sites(text)
         assert sites is not None
         apart = replace(plan, partition=alone, batch=1, num_pipelines=2)
         apart = replace(apart, sites=replace(sites, devices=1))
-        yield row(given, learner, f"{name}, sites", text, apart, plain)
+        yield row(given, learner, weights, f"{name}, sites", text, apart, plain)
+
+
+def learned(learner: Learner, folder: Path) -> str:
+    """The safetensors file of a model that this process trained as the learner does, in order."""
+    torch.set_num_threads(1)  # as a rank has
+    definition = load(learner.file)
+    model = definition.model(0).train()
+    (inputs, targets), _ = runpy.run_path(str(learner.file))["data"]()
+    optimizer = torch.optim.Adam(model.parameters(), learner.rule.learning_rate)
+    size = learner.microbatch * BATCH
+    for _ in range(learner.epochs):
+        for some, wanted in zip(inputs.split(size), targets.split(size), strict=True):
+            definition.loss(model(some), wanted).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    save_file(model.state_dict(), folder / "weights.safetensors")
+    return str(folder / "weights.safetensors")
 
 
 def row(
-    given: argparse.Namespace, learner: Learner, name: str, rule: str, plan: Plan, plain: Plain
+    given: argparse.Namespace,
+    learner: Learner,
+    weights: str,
+    name: str,
+    rule: str,
+    plan: Plan,
+    plain: Plain,
 ) -> list[str]:
     epochs = learner.epochs * (MOST if rule else 1)
     spec = TrainSpec(1, plan, optimizer=learner.rule, epochs=epochs)
-    found = [told(replace(spec, seed=seed), learner.file) for seed in range(given.seeds)]
+    found = [
+        told(replace(spec, seed=seed), learner.file, weights=weights) for seed in range(given.seeds)
+    ]
     sent = mean(sent_bytes(each) / epochs for each in found) if rule else plain.bytes
     seconds = plain.seconds(sent)
     inside = min(epochs, int(learner.epochs * plain.seconds(plain.bytes) / seconds + 1e-9))

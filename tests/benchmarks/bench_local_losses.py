@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(course.model for course in COURSES))
     parser.add_argument("--stages", default="2,4")
     parser.add_argument("--network", default="100mbit")
+    parser.add_argument("--planner", default="gpipe-balanced", help="that which cuts")
     parser.add_argument("--epochs", type=int, default=0, help="0: as many as each model has")
     parser.add_argument("--seeds", type=int, default=1)
     given = parser.parse_args()
@@ -73,7 +74,7 @@ def rows(given: argparse.Namespace) -> Iterator[list[str]]:
             course = replace(course, epochs=given.epochs or course.epochs)
             for stages in map(int, given.stages.split(",")):
                 cluster = Cluster((Level(stages, 1.25e7),))
-                cut = PLANNERS["gpipe-balanced"].plan(profile, cluster)
+                cut = PLANNERS[given.planner].plan(profile, cluster)
                 yield from contestants(given, course, profile, cut)
 
 

@@ -110,14 +110,14 @@ def rank(rounds: int, models: list[str]) -> None:
 
 def raced(world, model: str, rounds: int) -> dict[str, list[Pair]]:
     """Per schedule what is predicted and measured in each round."""
-    from tests.benchmarks.contestants import Ours, Race, cuts
+    from tests.benchmarks.contestants import Ours, Race, cuts, plan_of
 
     file = Path(__file__).parent / "models" / f"{model}.py"
     course = Race(world, file, MODELS[model], BATCH, (), ())
     best = [cuts(course, None, parts) for parts in (world.size, 4)]
     agreed = [tuple(int(world.agreed(b)) for b in each) for each in best]
     course = Race(world, file, MODELS[model], BATCH, *agreed)
-    running = {name: Ours(course, name) for name in SCHEDULES[world.size]}
+    running = {name: Ours(course, plan_of(course, name)) for name in SCHEDULES[world.size]}
     for lap in running.values():
         lap(BATCH * 2)
     pairs: dict[str, list[Pair]] = {name: [] for name in running}
@@ -142,18 +142,19 @@ def predicted(profile, lap) -> tuple[float, float, float]:
     return found.seconds_per_minibatch, *found.seconds_range
 
 
-def measured(lap) -> float:
+def measured(lap, microbatches: int = MICROBATCHES) -> float:
     """The same slope that a prediction is read from: the second half at the last stage."""
     from backend.pipeline.timeline import Timeline
     from backend.prediction.shapes import microbatch_unit
     from backend.prediction.steady import seconds_per_microbatch
 
-    lap(MICROBATCHES)
+    lap(microbatches)
     shape, world = lap.program.shape, lap.race.world
-    is_last = world.rank in shape.group_of(shape.num_stages - 1)
+    group = shape.group_of(shape.num_stages - 1)
     timeline = Timeline.of(tuple(lap.recorder.spans))
-    mine = seconds_per_microbatch(timeline, shape, microbatch_unit(lap.plan)) if is_last else 0.0
-    return world.total([mine])[0] * lap.plan.batch
+    unit, is_last = microbatch_unit(lap.plan), world.rank in group
+    mine = seconds_per_microbatch(timeline, shape, unit) if is_last else 0.0
+    return world.total([mine])[0] / len(group) * lap.plan.batch  # the mean of its replicas
 
 
 def summary(pairs: list[Pair]) -> tuple[float, ...]:

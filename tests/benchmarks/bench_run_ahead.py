@@ -1,15 +1,17 @@
 """What running further ahead gains on slow links: 2bw and pipedream, each with 0, 1 and 2 further
-microbatches in flight per hop, in turns in one launch of two processes.
+microbatches in flight per hop, in turns in one launch.
 
-    python -m tests.benchmarks.bench_run_ahead [--networks 1gbit,100mbit] [--write]
+    python -m tests.benchmarks.bench_run_ahead [--networks 1gbit,100mbit] [--ranks 2,4] [--write]
 
 A cell is the share of the compute bound (the slowest stage's measured compute) that the steady
-state reaches: the median over the rounds, and of the simulator on the same clock.
+state reaches: the median over the rounds, and of the simulator on the same clock. With more ranks
+than cores a stage's compute is measured while others take the cores in turns.
 """
 
 import argparse
 import os
 from collections.abc import Iterator
+from itertools import product
 from statistics import median
 
 from tests.benchmarks.bench_runtime import raced
@@ -23,16 +25,18 @@ AHEAD = (0, 1, 2)
 def main() -> None:
     kept = evidence("runtime", "bench_run_ahead")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="lstm,transformer")
+    parser.add_argument("--models", default="lstm,transformer,vgg")
     parser.add_argument("--networks", default="1gbit,100mbit")
     parser.add_argument("--schedules", default="2bw,pipedream")
+    parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--microbatches", type=int, default=32)
+    parser.add_argument("--batch", type=int, default=16, help="microbatches of 2bw's update")
     given = parser.parse_args()
     if not available():
         raise SystemExit("no right to make network namespaces here")
     head = [
-        "model, link, schedule",
+        "model, link, ranks, schedule",
         *(f"run ahead {ahead}" for ahead in AHEAD),
         "samples/s",
         "load",
@@ -41,18 +45,18 @@ def main() -> None:
 
 
 def rows(given: argparse.Namespace) -> Iterator[list[str]]:
-    for named in given.networks.split(","):
-        for model in given.models.split(","):
-            for schedule in given.schedules.split(","):
-                with network(named) as where:
-                    found = laps_of(given, model, schedule, where)
-                yield [f"{model}, {named}, {schedule}", *map(share, found), *told(found)]
+    asked = (each.split(",") for each in (given.ranks, given.networks, given.models))
+    for ranks, named, model in product(*asked):
+        for schedule in given.schedules.split(","):
+            with network(named, int(ranks)) as where:
+                found = laps_of(given, model, schedule, where, int(ranks))
+            yield [f"{model}, {named}, {ranks}, {schedule}", *map(share, found), *told(found)]
 
 
-def laps_of(given: argparse.Namespace, model: str, schedule: str, where) -> list[list]:
+def laps_of(given: argparse.Namespace, model: str, schedule: str, where, ranks: int) -> list[list]:
     """The laps of each: [samples/s, steady seconds, bound, seconds on a clock]."""
     names = [f"{schedule} ahead {ahead}" for ahead in AHEAD]
-    laps = raced(given, model, names, where, PORT)["laps"]
+    laps = raced(given, model, names, where, PORT, ranks)["laps"]
     return [laps[name] for name in names]
 
 

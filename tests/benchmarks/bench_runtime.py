@@ -25,8 +25,8 @@ sys.path.insert(0, str(ROOT))
 from tests.benchmarks.networks import SPEEDS, Network, available, network, speed  # noqa: E402
 from tests.benchmarks.ranks import end, launch  # noqa: E402
 
-MODELS = {"vgg": 32, "lstm": 16, "transformer": 8}
-"""Samples per microbatch."""
+MODELS = {"vgg": 32, "lstm": 16, "transformer": 8, "waiting": 16}
+"""Samples per microbatch; "waiting" is for more ranks than cores."""
 CONTESTANTS = (
     "single",
     "ddp",
@@ -49,7 +49,7 @@ PORT = 29_640
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default="vgg,lstm,transformer")
     parser.add_argument("--networks", default=",".join((*SPEEDS, "cluster-a")))
     parser.add_argument("--contestants", default=",".join(CONTESTANTS))
     parser.add_argument("--rounds", type=int, default=2)
@@ -78,7 +78,12 @@ def main() -> None:
 
 
 def raced(
-    given: argparse.Namespace, model: str, names: Sequence[str], where: Network, port: int
+    given: argparse.Namespace,
+    model: str,
+    names: Sequence[str],
+    where: Network,
+    port: int,
+    ranks: int = 2,
 ) -> dict:
     """The laps of each contestant, [samples/s, steady seconds, bound, seconds on a clock], its
     bytes per sample, and the cuts."""
@@ -87,7 +92,7 @@ def raced(
     for option in ("rounds", "microbatches", "batch", "cut", "patience"):
         if hasattr(given, option):
             arguments += [f"--{option}", str(getattr(given, option))]
-    return launch(__file__, arguments, 2, port, where)
+    return launch(__file__, arguments, ranks, port, where)
 
 
 def as_cluster_a(model: str) -> str:
@@ -118,7 +123,7 @@ def race(given: argparse.Namespace) -> None:
     place = given.rank["network"]
     bandwidth = speed(place)
     course = Race(world, file, MODELS[model], given.batch, (), ())
-    bounds = [cuts(course, bandwidth, parts) for parts in (2, 4)]
+    bounds = [cuts(course, bandwidth, parts) for parts in (world.size, 4)]
     agreed = [tuple(int(world.agreed(b)) for b in each) for each in bounds]
     if given.cut:
         agreed[0] = (0, given.cut, agreed[0][-1])

@@ -53,7 +53,7 @@ EMULATED = (
     "shares: emulated / predicted",
 )
 COMPARED = (
-    *("model", "data parallel", "with shares", "and splits", "in best's updates"),
+    *("model", "data parallel", "even splits", "with shares", "and splits", "in best's updates"),
     *("straight", "best", "best and splits", "best's plan"),
 )
 RANK = Path(__file__).with_name("emulated_rank.py")
@@ -145,6 +145,7 @@ def compared() -> Iterator[tuple[str, ...]]:
         as_best = shared_out(replace(equal, batch=best.batch), cluster)
         even = replace(equal, partition=straight(profile, cluster))
         rates = (
+            _with_splits(question, equal),
             question.predict(shared).samples_per_second,
             _with_splits(question, shared),
             _with_splits(question, as_best),

@@ -6,8 +6,8 @@ Each profile is cut into four stages of about equal compute, one on each server 
 where a schedule has two chunks), 8 microbatches a batch. A cell is the batch's simulated seconds
 as a multiple of the compute of the slowest of the four stages. "found as S": straight, on no stage
 more microbatches than S holds there, or as a V (marked so) of at most twice as many halves as S
-holds on its fullest rank. The last column is the gain over the fastest flush schedule, straight or
-a V, that holds as little.
+holds on its fullest rank. The last column is the gain over the fastest flush schedule, straight,
+interleaved or a V, that holds as little.
 """
 
 import random

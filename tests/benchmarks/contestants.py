@@ -191,13 +191,12 @@ class _Contiguous(torch.autograd.Function):
 
 
 class Ours:
-    """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too. "2bw ahead
-    1 with int8 at 7" is 2bw that runs ahead by 1, with a codec, cut in front of layer 7."""
+    """A plan, as a run executes it."""
 
-    def __init__(self, race: Race, name: str) -> None:
+    def __init__(self, race: Race, plan: Plan) -> None:
         self.race, world, definition = race, race.world, race.definition()
         optimizer = OptimizerSpec("momentum", RATE, MOMENTUM)
-        spec = TrainSpec(1, _plan(race, name), optimizer=optimizer)
+        spec = TrainSpec(1, plan, optimizer=optimizer)
         self.plan = spec.plan
         self.batch = spec.plan.batch if schedule(spec.plan.schedule).batched else 1
         shape = self._shape(race.batch * 2)
@@ -207,7 +206,7 @@ class Ours:
     def _shape(self, microbatches: int) -> Shape:
         partition = self.plan.partition
         shape = Shape(partition.replicas, microbatches, self.batch, chunks=partition.chunks)
-        return replace(shape, run_ahead=self.plan.run_ahead)
+        return replace(shape, run_ahead=self.plan.run_ahead, shares=partition.shares)
 
     def prepare(self, microbatches: int) -> None:
         """Make the program and everything else that an epoch begins with."""
@@ -238,7 +237,9 @@ class Ours:
         return found
 
 
-def _plan(race: Race, name: str) -> Plan:
+def plan_of(race: Race, name: str) -> Plan:
+    """A schedule on the race's cuts; "data parallel" is a plan too. "2bw ahead 1 with int8 at 7" is
+    2bw that runs ahead by 1, with a codec, cut in front of layer 7."""
     if name == "data parallel":
         partition = Partition((Stage(0, race.bounds[-1], tuple(range(race.world.size))),))
         return Plan("bench", partition, "1f1b-flush", race.microbatch, race.world.size)
@@ -246,14 +247,18 @@ def _plan(race: Race, name: str) -> Plan:
     rest, _, coded = rest.partition(" with ")
     schedule, _, ahead = rest.partition(" ahead ")
     bounds = race.chunked if schedule == "interleaved" else race.bounds
-    if at:
-        bounds = 0, int(at), bounds[-1]
+    bounds = bounds_at(race, at) if at else bounds
     chunks = (len(bounds) - 1) // race.world.size
     stages = tuple(
         Stage(bounds[n], bounds[n + 1], (n % race.world.size,)) for n in range(len(bounds) - 1)
     )
     plan = Plan("bench", Partition(stages, chunks=chunks), schedule, race.microbatch, race.batch)
     return replace(plan, run_ahead=int(ahead or 0), codecs=codecs_of(coded, len(stages) - 1))
+
+
+def bounds_at(race: Race, at: str) -> tuple[int, ...]:
+    """Those of two stages that part in front of layer `at`; the race's where none is said."""
+    return (0, int(at), race.bounds[-1]) if at else race.bounds
 
 
 def _steady(race: Race, spans: Sequence, microbatches: int) -> tuple[float, float]:
@@ -273,14 +278,16 @@ def _steady(race: Race, spans: Sequence, microbatches: int) -> tuple[float, floa
 
 
 def contestant(race: Race, name: str) -> Contestant:
-    """By name: "single", "ddp", "torch ...", "data parallel", or a schedule."""
+    """By name: "single", "ddp", "torch ...", "data parallel", or a schedule. "torch 1f1b at 7" is
+    torch's, cut in front of layer 7."""
     if name == "single":
         return single(race)
     if name == "ddp":
         return ddp(race)
-    if name in TORCH:
-        return torch_pipeline(race, name)
-    return Ours(race, name)
+    bare, _, at = name.partition(" at ")
+    if bare in TORCH:
+        return torch_pipeline(replace(race, bounds=bounds_at(race, at)), bare)
+    return Ours(race, plan_of(race, name))
 
 
 def cuts(race: Race, bandwidth: float | None, parts: int) -> tuple[int, ...]:

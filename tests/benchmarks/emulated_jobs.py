@@ -1,6 +1,7 @@
 """Jobs that emulate a plan, and what their ranks measured (`emulated_rank.py` runs them)."""
 
 from pathlib import Path
+from typing import Any
 
 from backend.codec import to_json
 from backend.pipeline.columns import decode
@@ -12,10 +13,10 @@ from backend.runs.request.spec import TrainSpec
 FILE = "job.json"
 
 
-def emulated_job(plan: Plan, emulation: Emulation, folder: Path) -> Path:
-    """A new folder with the job."""
+def emulated_job(plan: Plan, emulation: Emulation, folder: Path, **training: Any) -> Path:
+    """A new folder with the job; `training` are further fields of its spec."""
     folder.mkdir()
-    spec = TrainSpec(1, plan, epochs=1)
+    spec = TrainSpec(1, plan, epochs=1, **training)
     size = plan.partition.num_devices
     job = Job(1, 1, folder.name, spec, "", str(folder), size, emulation=emulation)
     (folder / FILE).write_bytes(to_json(Job, job))

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 SPEEDS = ("loopback", "10gbit", "1gbit", "100mbit")
 """Those that are raced by default; any other rate is written alike."""
 UNITS = {"gbit": 1e9, "mbit": 1e6}
+SAVED, FRAMES = 1e-3, 16_000
+"""What a wire that was idle may send at once: the bytes of so many seconds, and at least some
+frames. More than that would let messages after a pause be faster than the wire."""
 
 
 def speed(name: str) -> float | None:
@@ -66,8 +69,9 @@ def _host(tag: str, rank: int, rate: str) -> None:
     _run(f"ip -n {host} link set eth0 up")
     _run(f"ip -n {host} link set lo up")
     _run(f"ip -n {hub} link set {plug} master br0 up")
+    burst = max(FRAMES, int((speed(rate) or 0) * SAVED))
     for at, device in ((host, "eth0"), (hub, plug)):
-        _run(f"tc -n {at} qdisc add dev {device} root tbf rate {rate} burst 128kb latency 100ms")
+        _run(f"tc -n {at} qdisc add dev {device} root tbf rate {rate} burst {burst} latency 100ms")
 
 
 def _run(command: str) -> None:

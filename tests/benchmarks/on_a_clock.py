@@ -1,5 +1,5 @@
 """What an executor without any cost would reach: the program that ran, on a clock, with the seconds
-of compute that were measured in that very run, and the wire's bandwidth.
+of compute that were measured in that very run, and the wires' bandwidth, a wire to each host.
 
 What is missing to the slowest stage's bound there, the schedule and the wire take; what is missing
 between this and the measured rate, the executor.
@@ -10,9 +10,10 @@ from statistics import mean
 import torch.distributed as dist
 
 from backend.pipeline.actions import Collective, Compute, Flow, Message
+from backend.pipeline.links import ServerLinks
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.simulate import simulate
+from backend.pipeline.simulate import OWN_LINKS, simulate
 from backend.prediction.shapes import microbatch_unit
 from backend.prediction.steady import seconds_per_microbatch
 
@@ -51,7 +52,8 @@ def seconds_on_a_clock(lap, bandwidth: float | None) -> float:
     carried = tuple(sum(spec.num_bytes for spec in bundle) for bundle in bundles)
     wire = bandwidth * PAYLOAD if bandwidth else LOOPBACK
     program = lower(schedule(lap.plan.schedule), lap.program.shape)
-    timeline = simulate(program, Measured(everything, carried, wire))
+    links = ServerLinks(tuple(range(lap.race.world.size))) if bandwidth else OWN_LINKS
+    timeline = simulate(program, Measured(everything, carried, wire), links)
     return seconds_per_microbatch(timeline, lap.program.shape, microbatch_unit(lap.plan))
 
 

@@ -69,13 +69,14 @@ class Told:
     sent: int
 
 
-def told(spec: TrainSpec, file: Path, where: Network = LOCAL) -> Told:
-    """Train the definition in `file` as `spec` says, a process per rank on the hosts of `where`."""
+def told(spec: TrainSpec, file: Path, where: Network = LOCAL, weights: str = "") -> Told:
+    """Train the definition in `file` as `spec` says, a process per rank on the hosts of `where`,
+    from the safetensors file `weights`, or from weights that are drawn."""
     size = len(spec.plan.devices)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "job.json").write_bytes(
-            to_json(Job, Job(1, 1, "bench", spec, str(file), name, size))
+            to_json(Job, Job(1, 1, "bench", spec, str(file), name, size, weights))
         )
         world = {"WORLD_SIZE": str(size), "MASTER_ADDR": where.address}
         world |= {"MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": where.interface}

@@ -1,5 +1,7 @@
 """`plan` and `compare` as people script against them."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,26 @@ def test_plans_are_ranked_by_energy_above_a_floor(
     assert "What these devices draw is not known" in " ".join(unknown.split())
 
 
+def test_plans_are_ranked_by_money_above_a_floor(
+    stageflow: Command, profile_file: Path, tmp_path: Path
+) -> None:
+    priced = tmp_path / "priced.yaml"
+    priced.write_text(SERVERS.replace("speed: 1.0", "price: 3.6"))
+    asked = ("plan", "--profile", str(profile_file), "--cluster", str(priced), "--money-floor")
+    every = stageflow(*asked, "0", "--json").json["plans"]
+    costs = [each["money"] for each in every]
+    assert costs == sorted(costs)
+    held = stageflow(*asked, "0.95", "--json").json["plans"]
+    most = max(each["samples_per_second"] for each in held)
+    assert held[0]["samples_per_second"] >= 0.95 * most
+    assert "money per million" in " ".join(stageflow(*asked, "0.9").out.split())
+    unknown = stageflow(*asked[:3], "--devices", "2", "--money-floor", "0.9").out
+    assert "What these devices cost is not known" in " ".join(unknown.split())
+    both = stageflow(*asked, "0.9", "--energy-floor", "0.9")
+    assert both.code != 0
+    assert "two floors are given" in both.out + both.err
+
+
 def test_the_pareto_list_has_no_plan_that_another_beats_in_all(
     stageflow: Command, profile_file: Path, tmp_path: Path
 ) -> None:
@@ -273,3 +295,18 @@ def test_a_core_of_this_machine_is_measured_for_plans(stageflow: Command, tmp_pa
     found = stageflow(*asked, "--on", "cluster").json
     least = 2 * 3 * (record.launch + 1e9 / record.flops.float32)
     assert found["seconds_per_minibatch"] == pytest.approx(least, rel=0.2)
+
+
+COUNTED = """
+import atexit, os, sys
+from app.cli import main
+atexit.register(lambda: print(len(os.listdir("/proc/self/task")), file=sys.stderr))
+sys.argv = ["stageflow", "plan", "--profile", sys.argv[1], "--devices", "4"]
+main()
+"""
+
+
+def test_planning_starts_no_threads_that_spin_beside_it(profile_file: Path) -> None:
+    command = [sys.executable, "-c", COUNTED, str(profile_file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.split() == ["1"]

@@ -15,6 +15,7 @@ def test_when_a_job_would_start_is_said_before_the_launch(
     stageflow: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STAGEFLOW_HOME", str(home))
+    monkeypatch.setenv("STAGEFLOW_LEASE", "3600")  # the pool gives one sign of life
     backend = seed.fresh()
     plan, now = seed.everything(backend).plan, datetime.now(UTC)
     starts = (ForetoldStart(1, 4, now, now),)

@@ -88,6 +88,29 @@ def test_how_weights_are_updated(stageflow: Command, database: None, home: Path)
     )
 
 
+def test_a_run_has_the_state_that_its_plan_was_made_for(
+    stageflow: Command, database: None, home: Path
+) -> None:
+    backend = connect(Settings(home=home))
+    definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
+    profile = backend.profiles.add(a_profile(), definition.id, None)
+    made = "--optimizer adamw --ema --state-precision bfloat16-masters --planner straight"
+    asked = ("plan", "--profile", str(profile.id), "--devices", "2", *made.split())
+    plan = stageflow(*asked, "--save", "--json").json["plan_id"]
+    begin = ("run", "--plan", str(plan), "--detach", "--json")
+    specs = []
+    for words in ("", "--optimizer sgd --ema 0 --state-precision float32 --precision float32"):
+        spec = backend.runs.get(stageflow(*begin, *words.split()).json["id"]).spec
+        assert isinstance(spec, TrainSpec)
+        specs.append(spec)
+    planned, chosen = specs
+    assert planned.optimizer == OptimizerSpec("adamw", 0.001, ema=0.999)
+    assert (planned.state_precision, planned.precision) == ("bfloat16-masters", "bfloat16")
+    assert (chosen.optimizer.name, chosen.optimizer.ema) == ("sgd", 0.0)
+    assert chosen.optimizer.learning_rate == 0.01
+    assert (chosen.state_precision, chosen.precision) == ("float32", "float32")
+
+
 def test_values_of_settings_become_a_sweep(stageflow: Command, database: None, home: Path) -> None:
     backend = connect(Settings(home=home))
     definition = backend.definitions.add("tiny.py", b"def model(): ...\n")

@@ -52,7 +52,7 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
     centre = {name: pipelines[0].averaged(name).clone() for name in pipelines[0].newest()}
     centre_average = averaged_model(case, centre)
     rule = Between(case, centre)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # `torch.manual_seed`: every device's
     train, _ = case.definition().data(not case.is_rounded)
     for number in range(EPOCHS):
         cutting = Cutting(MICROBATCH, case.unit, case.is_kept)
@@ -206,7 +206,7 @@ class _Pipeline:
             return functional_call(self.model, weights, (value,))
         bounds = self.case.bounds
         for stage, (first, stop) in enumerate(pairwise(bounds)):
-            torch.manual_seed(forward_seed(SEED, self.epoch, stage, microbatch))
+            torch.default_generator.manual_seed(forward_seed(SEED, self.epoch, stage, microbatch))
             part = self.model[first:stop]
             own = {name: weights[name] for name, _ in part.named_parameters()}
             value = functional_call(part, own, (value,))

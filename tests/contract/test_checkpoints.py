@@ -12,6 +12,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import (
     ALL_RESTARTS,
     FAULTS,
+    NOT_BEGUN,
     RESTARTS,
     CheckpointFile,
     Mark,
@@ -116,6 +117,39 @@ def test_without_a_checkpoint_or_with_a_cancel_a_fault_ends_the_run(backend: Bac
     fail(cancelled)
     for attempt in (fruitless, cancelled):
         assert backend.runs.get(attempt.run.id).state is RunState.FAILED
+
+
+def test_a_run_that_has_not_begun_goes_back_to_the_queue(backend: Backend, begun):
+    """Such attempts are none in vain: however many there are, the run keeps its tries."""
+    attempt = begun()
+    for _ in range(RESTARTS + 1):
+        fail(attempt, NOT_BEGUN)
+        assert attempt.run.id in backend.dispatch.waiting_for("here")
+        attempt = again(backend, attempt.run.id)
+    kept(attempt, 1)
+    for _ in range(RESTARTS):
+        fail(attempt)
+        attempt = again(backend, attempt.run.id)
+    fail(attempt)
+    assert backend.runs.get(attempt.run.id).state is RunState.FAILED
+    assert len(backend.runs.attempts(attempt.run.id)) == RESTARTS + 1 + 1 + RESTARTS
+
+
+def test_a_cancel_ends_a_run_that_has_not_begun_and_so_do_very_many_attempts(
+    backend: Backend, begun
+):
+    cancelled, endless = begun(), begun()
+    backend.runs.cancel(cancelled.run.id)
+    fail(cancelled, NOT_BEGUN)
+    for _ in range(ALL_RESTARTS - 1):
+        fail(endless, NOT_BEGUN)
+        endless = again(backend, endless.run.id)
+    fail(endless, NOT_BEGUN)
+    for attempt in (cancelled, endless):
+        ended = backend.runs.get(attempt.run.id)
+        assert ended.state is RunState.FAILED
+        assert ended.error is not None
+        assert ended.error.kind == NOT_BEGUN
 
 
 def test_restarts_without_a_newer_checkpoint_are_bounded(backend: Backend, begun):

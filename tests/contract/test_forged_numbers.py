@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from backend.pipeline.timeline import Span, Timeline
 from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
-from backend.storage.errors import FolderUnusable
+from backend.storage.errors import FolderUnusable, StorageFull
 from tests.app.seed import a_profile
 from workers.stop import Stop
+from workers.supervisor.reporting import ballast
 from workers.supervisor.reporting.conclusion import conclude
 from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.spool.spool import Spool
@@ -39,11 +41,35 @@ def test_an_end_is_written_without_numbers_that_no_column_holds(
     writer = EventWriter(attempt, tmp_path, Spool.of(tmp_path / "spool", attempt.fence))
     writer.begin()
     writer.results.profile_id = 10**30
-    assert conclude(attempt, writer, ending, Stop())
+    assert conclude(attempt, writer, tmp_path, ending, Stop())
     ended = backend.runs.get(attempt.run.id)
     assert (ended.state, ended.summary) == (RunState.FAILED, RunSummary())
     assert ended.error is not None
     assert ended.error.kind == kind
+
+
+def test_last_reports_that_fill_the_disk_leave_room_for_the_end(
+    backend: Backend, attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = EventWriter(attempt, tmp_path, Spool.of(tmp_path / "spool", attempt.fence))
+    room = tmp_path / ballast.FILE
+    seen: list[bool] = []
+
+    def full(seconds: float) -> None:
+        seen.append(room.exists())
+        raise StorageFull("the disk is full")
+
+    def finish(*end: Any) -> None:
+        seen.append(room.exists())
+        finished(*end)
+
+    finished = attempt.finish
+    monkeypatch.setattr(writer, "flush", full)
+    monkeypatch.setattr(attempt, "finish", finish)
+    ballast.hold_back(tmp_path)
+    assert conclude(attempt, writer, tmp_path, FAILED, Stop())
+    assert seen == [True, False]
+    assert backend.runs.get(attempt.run.id).error == FAILED.error
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from backend.pipeline.actions import Flow
 from backend.pipeline.codecs.catalog import codecs_of
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sites import read_sites
 from backend.prediction.cut_messages import CutMessages
 from backend.profiles.layer import Layer
 from backend.profiles.profile import Profile
@@ -52,16 +53,21 @@ class Case:
     replicas: tuple[int, ...] = ()
     recompute: bool = False
     codec: str = ""
+    between: str = ""
 
     @property
     def name(self) -> str:
         more = ["again"] * self.recompute + list(map(str, self.replicas))
-        more += [self.codec] * bool(self.codec)
-        return "-".join([f"{self.stages}stages", self.head, *more])
+        more += [self.codec] * bool(self.codec) + [self.between.partition(":")[0]]
+        return "-".join(filter(None, [f"{self.stages}stages", self.head, *more]))
+
+    @property
+    def num_sites(self) -> int:
+        return 2 if self.between else 1
 
     @property
     def num_ranks(self) -> int:
-        return sum(self.counts)
+        return sum(self.counts) * self.num_sites
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -73,7 +79,17 @@ class Case:
         cuts = zip(pairwise(CUTS[self.stages]), devices, strict=True)
         partition = Partition(tuple(Stage(*cut, own) for cut, own in cuts))
         codecs = codecs_of(self.codec, self.stages - 1)
-        plan = Plan("test", partition, LOCAL, MICROBATCH, BATCH, self.recompute, codecs=codecs)
+        plan = Plan(
+            "test",
+            partition,
+            LOCAL,
+            MICROBATCH,
+            BATCH // self.num_sites,
+            self.recompute,
+            num_pipelines=self.num_sites,
+            codecs=codecs,
+            sites=read_sites(self.between),
+        )
         rule = OptimizerSpec("momentum", 0.2)
         tracing = "symbolic" if self.stages > 1 else ""
         how = {"optimizer": rule, "local_head": self.head, "tracing": tracing}
@@ -82,7 +98,12 @@ class Case:
 
 STRAIGHT = [Case(stages, head) for stages in CUTS for head in LOCAL_HEADS]
 CODED = Case(3, "linear", codec="bf16")
-CASES = [*STRAIGHT, Case(3, "linear", recompute=True), Case(2, "linear", (2, 1)), CODED]
+SITES = [
+    Case(2, "linear", between=rule)
+    for rule in ("diloco:every=1,rate=1,momentum=0", "gaia:threshold=0")
+]
+"""Two that exchange all that they learn, after each update of half as many microbatches."""
+CASES = [*STRAIGHT, Case(3, "linear", recompute=True), Case(2, "linear", (2, 1)), CODED, *SITES]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +141,7 @@ def sequential(stages: int, head: str) -> Learnt:
     # a Hesitant is two layers of the model as it is cut, and one part of the chain
     bounds = [layer // 3 * 2 for layer in CUTS[stages][:-1]] + [len(model)]
     parts = [model[first:stop] for first, stop in pairwise(bounds)]
-    losses = LocalLosses(head, hesitant.WIDTH, False, SEED, torch.device("cpu"))
+    losses = LocalLosses(head, hesitant.WIDTH, (MICROBATCH,), SEED, torch.device("cpu"))
     spec = TensorSpec((MICROBATCH, hesitant.WIDTH), torch.float64, True)
     heads = [losses.made(n, (spec,), cross_entropy) for n in range(stages - 1)]
     weights = [
@@ -195,6 +216,15 @@ def test_replicas_learn_what_one_rank_learns(told) -> None:
         torch.testing.assert_close(saved[name], weight, rtol=1e-7, atol=1e-9)
     losses = losses_by_case(told[1], of_stage(LOSS, 0))[case.name]
     assert losses == pytest.approx(expected.losses[0])
+
+
+@pytest.mark.parametrize("case", SITES, ids=lambda case: case.name)
+def test_sites_that_exchange_all_learn_what_one_learns(case: Case, told) -> None:
+    """Their means have another order, so the last bits are their own."""
+    expected = sequential(2, "linear")
+    saved = load_file(told[0] / case.name / "model.safetensors")
+    for name, weight in expected.weights.items():
+        torch.testing.assert_close(saved[name], weight, rtol=1e-7, atol=1e-9)
 
 
 def test_bytes_are_those_of_activations_and_no_gradient(told) -> None:

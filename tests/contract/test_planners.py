@@ -1,6 +1,7 @@
 """What every planner of the catalog owes: whole, within the cluster, repeatable, runnable."""
 
 import random
+from functools import cache
 
 import pytest
 
@@ -11,7 +12,7 @@ from backend.pipeline.schedules.catalog import training_schedules
 from backend.pipeline.simulate import simulate
 from backend.pipeline.verify import verify
 from backend.planning.catalog import PLANNERS
-from backend.planning.plan import Plan
+from backend.planning.plan import Partition, Plan
 from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import microbatch_unit, training_shape
 from backend.profiles.layer import Layer
@@ -62,27 +63,37 @@ pytestmark = [
 ]
 
 
+@cache
+def _planned(name: str, number: int, cluster: Cluster) -> Partition:
+    return PLANNERS[name].plan(PROFILES[number], cluster)
+
+
+def planned(name: str, profile: Profile, cluster: Cluster) -> Partition:
+    """Once for all tests that look at it."""
+    return _planned(name, PROFILES.index(profile), cluster)
+
+
 def test_every_layer_has_one_stage(name, profile, cluster):
-    partition = PLANNERS[name].plan(profile, cluster)
+    partition = planned(name, profile, cluster)
     covered = [n for stage in partition.stages for n in range(stage.first, stage.stop)]
     assert covered == list(range(len(profile.layers)))
 
 
 def test_devices_are_distinct_and_of_the_cluster(name, profile, cluster):
-    partition = PLANNERS[name].plan(profile, cluster)
+    partition = planned(name, profile, cluster)
     used = [device for stage in partition.stages for device in stage.devices]
     assert len(used) == len(set(used))
     assert set(used) <= set(range(cluster.num_devices))
 
 
 def test_the_same_question_has_the_same_answer(name, profile, cluster):
-    assert PLANNERS[name].plan(profile, cluster) == PLANNERS[name].plan(profile, cluster)
+    assert PLANNERS[name].plan(profile, cluster) == planned(name, profile, cluster)
 
 
 @pytest.mark.parametrize("schedule", training_schedules(), ids=lambda member: member.name)
 def test_the_plan_runs(name, profile, cluster, schedule):
     batch = 2 * cluster.num_devices if schedule.batched else 1
-    plan = Plan(name, PLANNERS[name].plan(profile, cluster), schedule.name, 4, batch)
+    plan = Plan(name, planned(name, profile, cluster), schedule.name, 4, batch)
     program = lower(schedule, training_shape(plan, 2 * microbatch_unit(plan)))
     assert verify(program) == ()
     timeline = simulate(program, PlanDurations(profile, plan.partition, cluster))

@@ -92,6 +92,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"codec": "int8"},
         {"sites": "diloco:every=10"},
         {"codec_of_sums": "dct:keep=0.01"},
+        {"codec_of_sums": "auto"},
         {"split_channels": True},
         {"search_on": True},
         {"took": (0.01, 0.015)},

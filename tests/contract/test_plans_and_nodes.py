@@ -44,6 +44,22 @@ def test_a_profile_comes_back_whole(backend: Backend, definition: Definition):
     assert not backend.profiles.list(definition.id + 1)
 
 
+def test_a_profile_is_read_once_however_often_it_is_listed(
+    backend: Backend, definition: Definition
+):
+    stored = backend.profiles.add(PROFILE, definition.id)
+    (first,) = backend.profiles.list()
+    backend.profiles.label(stored.id, Change(name="Monday's", tags=("paper",)))
+    (second,) = backend.profiles.list()
+    assert first.profile is second.profile
+    assert second == backend.profiles.get(stored.id)
+    assert (first.name, second.name, second.tags) == ("", "Monday's", ("paper",))
+    other = backend.profiles.add(replace(PROFILE, microbatch=16), definition.id)
+    assert [kept.profile.microbatch for kept in backend.profiles.list()] == [16, 8]
+    backend.profiles.delete(other.id)
+    assert list(backend.profiles.list()) == [second]
+
+
 def test_a_profile_of_nothing_is_refused(backend: Backend, definition: Definition):
     with pytest.raises(NotFound, match="no model 9"):
         backend.profiles.add(PROFILE, 9)

@@ -7,8 +7,12 @@ import pytest
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.cluster.registered import from_nodes
+from backend.pipeline.kept_order import kept as written
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
 from backend.planning.plan import Partition, Plan, Stage
 from backend.planning.sites import Sites
+from backend.prediction.fallbacks import IN_PLACE
 from backend.prediction.fewer_sites import FEWER_SITES
 from backend.prediction.predict import predict
 from backend.profiles.layer import Layer
@@ -87,6 +91,29 @@ def test_what_is_left_goes_on(backend: Backend, spec: TrainSpec, impatient, gone
     assert backend.runs.get(run.id).spec == run.spec
     (checkpoint,) = attempt.beginnings()
     assert not attempt.is_cut_alike(checkpoint)
+
+
+def test_a_run_with_an_order_goes_on_by_a_schedule(
+    backend: Backend, spec: TrainSpec, monkeypatch: pytest.MonkeyPatch
+):
+    """The order is of three ranks; what takes its place is told while the run waits."""
+    stored = backend.plans.get(spec.plan_id)
+    profile = backend.profiles.get(stored.profile_id)
+    order = written(lower(schedule("zb-h1"), spec.plan.shape(6)).ranks)
+    plan = replace(spec.plan, schedule="custom", kept_order=order)
+    told = predict(profile.profile, stored.cluster, plan)
+    saved = backend.plans.save(profile.id, stored.cluster, told)
+    run = backend.runs.submit(replace(spec, plan=plan, plan_id=saved.id))
+    one, _ = run.fallbacks
+    assert one.instead == one.plan.schedule
+    lose(backend, claimed(backend, run), "b")
+    assert backend.dispatch.claim(run.id, "a") is None
+    reason = str(backend.runs.why_apart(backend.runs.get(run.id)))
+    monkeypatch.setattr(survival, "WAIT", 0.0)
+    assert f"{IN_PLACE}schedule {one.instead}." in reason
+    now = claimed(backend, run).run.spec
+    assert isinstance(now, TrainSpec)
+    assert (now.plan, now.plan.kept_order) == (one.plan, ())
 
 
 @pytest.fixture

@@ -27,6 +27,17 @@ SCROLLS = """() => ['html', '[data-testid=stMain]']
 WIDE, TOP = (f"box => Math.round(box.getBoundingClientRect().{of})" for of in ("width", "top"))
 STILL = """() => document.getAnimations().every(
   (one) => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"""
+HEADINGS = """() => [...document.querySelectorAll(
+    '.st-key-grid-comparison [data-testid=stCaptionContainer] p')]
+  .map((head) => [head.innerText, head.scrollWidth - head.parentElement.clientWidth])
+  .filter(([, over]) => over > 1)"""
+ROOM_LEFT = """() => {
+  const cards = document.querySelector('.st-key-panels-run');
+  const right = (box) => box.getBoundingClientRect().right;
+  const top = (card) => Math.round(card.getBoundingClientRect().top);
+  const rows = Object.groupBy(cards.children, top);
+  return Object.values(rows).map((row) => Math.round(right(cards) - Math.max(...row.map(right))));
+}"""
 CUT_OFF = """() => [...document.querySelectorAll(
     '[data-testid=stMain] :is(h1, h2, h3, button p, [data-testid=stMetricValue] *, label p)')]
   .filter((box) => box.checkVisibility() && box.clientWidth
@@ -94,6 +105,32 @@ def test_titles_and_figures_have_room_between_the_widths_of_the_pictures(
     page.close()
     assert rows.total() >= 5
     assert min(rows.values()) > 1
+
+
+@pytest.mark.parametrize("width", [1280, 1420, 1600])
+def test_the_pictures_of_a_run_leave_no_row_half_empty(
+    browser: Browser, seeded: tuple[str, seed.Seeded], width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 1000})
+    visit(page, seeded[0], next(stop for stop in SEEDED if stop.name == "run-succeeded"), seeded[1])
+    cards = page.locator(".st-key-panels-run > *")
+    counts = range(cards.count(), 9)  # a run with codecs, sites or metrics of its own has more
+    left = []
+    for _ in counts:
+        left.append(max(page.evaluate(ROOM_LEFT)))
+        cards.last.evaluate("(card) => card.parentElement.append(card.cloneNode(true))")
+    page.close()
+    assert left == [0] * len(counts)
+
+
+def test_headings_of_the_comparison_are_within_their_columns(
+    browser: Browser, seeded: tuple[str, seed.Seeded]
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    visit(page, seeded[0], next(stop for stop in SEEDED if stop.name == "compare"), seeded[1])
+    assert page.locator(".st-key-grid-comparison").is_visible()
+    assert page.evaluate(HEADINGS) == []
+    page.close()
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def test_a_memory_limit_leads_to_recomputation_or_2bw_with_the_reason(page: Page
     planned(page, url, 1, "&memory=4e9")
     expect(page.get_by_text("1 option set: memory", exact=False)).to_be_visible()
     why = page.locator(".st-key-quiet-why")
-    reason = re.compile("Activations are computed again .* GiB|2bw is used, since .* GiB")
+    reason = re.compile(r"Activations are computed again .*\sGiB|2bw is used, since .*\sGiB")
     expect(why).to_contain_text(reason, timeout=PATIENCE)
     stands(page)
     keep_screenshot(page, "13-plan-within-memory")

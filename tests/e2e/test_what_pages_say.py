@@ -80,6 +80,7 @@ def why(page: Page, address: str, last: str = "") -> str:
     """The words of "Why this one", once every answer is there, and the words that come `last`."""
     page.goto(address)
     expect(page.get_by_text("Why this one")).to_be_visible(timeout=PATIENCE)
+    stands(page)  # its last lines are searched for below those that are there already
     expect(page.get_by_test_id("stProgress")).to_have_count(0, timeout=PATIENCE)
     stands(page)
     expect(page.locator(".st-key-quiet-why")).to_contain_text(last, timeout=PATIENCE)
@@ -119,7 +120,7 @@ def test_an_imported_profile_is_planned_with_its_reasons(page: Page, home: Home)
     expect(page.get_by_role("button", name="node2, Conv2d")).to_be_visible()
     other = page.get_by_role("combobox", name="Compare with")
     expect(other).to_have_value("none of the same model; choose another")
-    assert page.title() == f"vgg16 · profile {number} · Stageflow"
+    expect(page).to_have_title(f"vgg16 · profile {number} · Stageflow")
 
 
 def test_a_count_that_is_cut_down_is_said(page: Page, home: Home) -> None:
@@ -175,7 +176,8 @@ def test_a_link_to_what_is_not_there_says_so(page: Page, home: Home, path: str, 
 
 def test_titles_name_the_thing_and_rows_are_links(page: Page, home: Home) -> None:
     show(page, f"{home.url}/run?id={home.seeded.running}")
-    assert re.fullmatch(r"vgg_digits again · run \d+ · \d+\s% · Stageflow", page.title())
+    title = re.compile(r"^vgg_digits again · run \d+ · \d+\s% · Stageflow$")
+    expect(page).to_have_title(title)
     show(page, f"{home.url}/runs")
     row = page.locator(f"a[href*='run?id={home.finished}']").first
     with page.context.expect_page() as opened:

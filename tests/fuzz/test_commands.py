@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from app import cli
+from app.commands import clusters
+from backend.cluster.device_record import DeviceRecord, FlopRates
 from backend.errors import StageflowError
 from tests.app import seed
+from tests.app.copied import copied
 from tests.fuzz.mutations import NUMBERS
 
 STARTS_PROCESSES = ("up", "demo", "worker", "doctor", "local", "slurm", "kubernetes", "send")
@@ -21,6 +24,7 @@ WORDS = (
     *("1", "2", "2x8", "1,2", "1-1", "80%", "1GiB", "pipedream", "gpipe", "best", "mlp@1", "a@b"),
     *("default", "csv", "json", "\N{SNOWMAN}", "%s", "{}", "a:b", "http://127.0.0.1:1/"),
 )
+MEASURED = DeviceRecord(FlopRates(float32=1e11), 2e10, launch=7e-6)
 FEW = settings(max_examples=30, database=None, suppress_health_check=list(HealthCheck))
 
 
@@ -57,8 +61,9 @@ def test_no_words_bring_out_another_error(
 ) -> None:
     monkeypatch.setenv("STAGEFLOW_HOME", str(home))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(clusters, "measured_record", lambda: MEASURED)  # seconds, whatever is said
     backend = seed.fresh()
-    seed.everything(backend)
+    copied(backend)
     backend.close()
     Path("x.py").write_text("def model(): ...\n")
     Path("bad.json").write_text("{")

@@ -4,7 +4,8 @@ warm-up 3           F0 F1 F2 | B0 F3 | B1 F4 | B2 F5 | B3 | B4 | B5
 warm-up 3, delay 1  F0 F1 F2 | I0 F3 | I1 W0 F4 | I2 W1 F5 | I3 W2 | I4 W3 | I5 W4 W5
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from backend.pipeline.actions import (
     Backward,
@@ -42,11 +43,23 @@ def order(rule: Schedule, coordinates: RankCoordinates) -> Iterator[Compute]:
             yield from play(rule, coordinates, update)
             yield from (Step(stage) for stage in coordinates.stages)
     else:
-        last = {update[-1] for update in rule.updates(coordinates)}
+        ends = ends_of(rule.updates(coordinates))
+        yield from (Step(stage) for _ in range(ends[None]) for stage in coordinates.stages)
         for action in play(rule, coordinates, coordinates.microbatches):
             yield action
-            if isinstance(action, Backward | BackwardWeight) and action.microbatch in last:
-                yield Step(action.stage)
+            if isinstance(action, Backward | BackwardWeight):
+                yield from (Step(action.stage) for _ in range(ends[action.microbatch]))
+
+
+def ends_of(updates: Iterable[Sequence[int]]) -> Counter[int | None]:
+    """How many updates end with each microbatch: one without any, as a replica has it in a batch
+    of fewer than there are replicas, ends where that before it does (None: before all)."""
+    found: Counter[int | None] = Counter()
+    last = None
+    for update in updates:
+        last = update[-1] if update else last
+        found[last] += 1
+    return found
 
 
 def play(

@@ -1,5 +1,6 @@
 """Profile a definition: `python -m workers.profiler.main job.json`."""
 
+import gc
 import os
 import signal
 import sys
@@ -7,9 +8,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+if __name__ == "__main__":
+    gc.disable()
+
 from backend.codec import from_json, to_json
 from backend.cores import MUCH
-from backend.ending import end_quickly
+from backend.ending import end_quickly, keep_imports
 from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.events import ProfileReady, Progress
@@ -29,6 +33,7 @@ from workers.runtime.process import (
     device,
     device_name,
     die_with_parent,
+    import_late,
     keep_freed_memory,
     tell_stacks,
     use_one_thread,
@@ -156,4 +161,6 @@ def _check(spec: ProfileSpec) -> None:
 
 
 if __name__ == "__main__":
+    import_late()
+    keep_imports()
     sys.exit(main())

@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import sys
+from importlib import import_module
 
 import psutil
 import torch
@@ -15,6 +16,10 @@ if sys.platform != "win32":
 
 USABLE = 0.9
 """Of the free memory: the rest is for workspaces, and for what grows beside."""
+LATE = ("torch._dynamo", "torch.fx.experimental.symbolic_shapes")
+"""What torch imports once a model is made of shapes: 800 modules and 1.2 s of a core (2.13)."""
+LATE_IF_CAPTURED = ("torch._export.non_strict_utils", "torch._functorch.partitioners")
+"""What it imports once a model is captured, 0.5 s more."""
 _PR_SET_PDEATHSIG = 1
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _NEVER = 2**31 - 1
@@ -39,6 +44,12 @@ def tell_stacks() -> None:
     handler itself, so also where the interpreter waits inside C. Before that the launcher lets it
     be ignored."""
     faulthandler.register(signal.SIGUSR2, all_threads=True)
+
+
+def import_late(captured: bool = False) -> None:
+    """Import what torch would import once a model is made of shapes, and `captured`."""
+    for name in LATE + (LATE_IF_CAPTURED if captured else ()):
+        import_module(name)
 
 
 def use_one_thread() -> None:

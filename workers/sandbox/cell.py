@@ -21,6 +21,7 @@ from workers.sandbox.limits import Limits
 from workers.sandbox.room import Room
 
 LOG = "sandbox.log"
+FORKER = "workers.sandbox.forking"
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 MAX_TOLD = 500
@@ -52,6 +53,16 @@ class LaunchRequest:
     gpus: bool = False
     outside: bool = False
     cores: tuple[int, ...] = ()
+
+    @property
+    def forker(self) -> tuple[str, ...]:
+        """What imports the ranks' module once and forks them all; () where each imports it: one
+        alone, with GPUs, for which that was never tried, and where orphans go to nobody."""
+        python, *rest = self.command
+        is_one = len(self.environments) < 2 or self.gpus or not sys.platform.startswith("linux")
+        if is_one or rest[:2] != ["-u", "-m"]:
+            return ()
+        return (python, "-u", "-m", FORKER, *rest[2:])
 
 
 class Cell:
@@ -111,6 +122,7 @@ class Cell:
         of_ranks = zip(order.environments, ends[::2], ends[1::2], events, strict=True)
         return {
             "command": order.command,
+            "forker": order.forker,
             "folder": str(self._room.work),
             "ranks": [
                 {

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.runs.run import RunError
+from backend.units import bytes_text
 from workers.sandbox import usage
-from workers.sandbox.limits import Limits, size
+from workers.sandbox.limits import Limits
 
 LOOK = 0.2
 """Seconds between looks at the processes."""
@@ -52,7 +53,7 @@ class Guard:
         if found.tasks >= self._limits.processes:
             return self._limits.breach("TooManyProcesses", f"the run has {found.tasks:,}")
         if found.memory > self._limits.memory:
-            return self._limits.breach("OutOfMemory", f"the ranks hold {size(found.memory)}")
+            return self._limits.breach("OutOfMemory", f"the ranks hold {bytes_text(found.memory)}")
         return None
 
     def _count(self) -> RunError | None:
@@ -69,7 +70,7 @@ class Guard:
             text = f"the run has more than {found.count:,} files"
             return self._limits.breach("TooManyFiles", text)
         if found.size > self._limits.disk:
-            return self._limits.breach("DiskFull", f"the run has written {size(found.size)}")
+            return self._limits.breach("DiskFull", f"the run has written {bytes_text(found.size)}")
         return None
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -40,10 +41,15 @@ def main() -> None:
         _load_filter(bytes.fromhex(order["filter"]))
     if order["cores"]:
         os.sched_setaffinity(0, order["cores"])
-    started = [_start(order, rank) for rank in order["ranks"]]
-    _say(order["status"], UP)
-    ranks = {process.pid: rank for rank, process in enumerate(started)}
+    ranks: dict[int, int] = {}
     threading.Thread(target=_end_with_leash, args=(order["grace"], ranks), daemon=True).start()
+    if order["forker"]:
+        pids = _forked(order)
+    else:
+        started = [_start(order, rank) for rank in order["ranks"]]
+        pids = [process.pid for process in started]  # held: `subprocess` buries what nobody holds
+        _say(order["status"], UP)
+    ranks.update((pid, rank) for rank, pid in enumerate(pids))
     _watch(ranks, order["status"])
     while True:
         signal.pause()
@@ -86,22 +92,52 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _start(order: dict[str, Any], rank: dict[str, Any]) -> "subprocess.Popen[bytes]":
+    ends = (rank["out"], rank["err"], rank["events"])
+    process = _popen(order, order["command"], rank, ends[2:], subprocess.DEVNULL)
+    for end in ends:
+        os.close(end)
+    return process
+
+
+def _forked(order: dict[str, Any]) -> list[int]:
+    """The ranks, by one process that imports what all of them import, forks them, and ends; none,
+    and their exit codes said, where it fails. What it prints is the first rank's."""
+    readable, pids = os.pipe()
+    ends = (*(rank[name] for rank in order["ranks"] for name in ("out", "err", "events")), pids)
+    process = _popen(order, order["forker"], order["ranks"][0], ends, subprocess.PIPE)
+    _say(order["status"], UP)
+    for end in ends:
+        os.close(end)
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin:
+        process.stdin.write(json.dumps({"ranks": order["ranks"], "pids": pids}).encode())
+    with open(readable, "rb") as told:
+        forked = [int(pid) for pid in told.read().split()]
+    code = process.wait()
+    for rank in range(len(order["ranks"])) if not forked else ():
+        _say(order["status"], f"{rank} {code or 1}")
+    return forked
+
+
+def _popen(
+    order: dict[str, Any],
+    command: Sequence[str],
+    rank: dict[str, Any],
+    passed: Sequence[int],
+    stdin: int,
+) -> "subprocess.Popen[bytes]":
     user = order["user"]
-    process = subprocess.Popen(
-        order["command"],
+    return subprocess.Popen(
+        command,
         env=rank["environment"],
         cwd=order["folder"],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=rank["out"],
         stderr=rank["err"],
-        pass_fds=(rank["events"],),
+        pass_fds=passed,
         start_new_session=True,
         **({} if user is None else {"user": user, "group": user, "extra_groups": ()}),
     )
-    os.close(rank["out"])
-    os.close(rank["err"])
-    os.close(rank["events"])
-    return process
 
 
 def _watch(ranks: dict[int, int], status: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from backend.runs.run import RunError
 from backend.settings import Settings
+from backend.units import bytes_text
 from workers.allocation import memory
 
 MEMORY_WORDS = (
@@ -74,15 +75,6 @@ class Limits:
         return error
 
 
-def size(num_bytes: float) -> str:
-    """Bytes for eyes: "1.5 GiB"."""
-    for unit in ("B", "KiB", "MiB"):
-        if num_bytes < 1024:
-            return f"{num_bytes:,.4g} {unit}"
-        num_bytes /= 1024
-    return f"{num_bytes:,.4g} GiB"
-
-
 BREACHES: dict[str, tuple[Callable[[Limits], str], str, str]] = {
     "OutOfTime": (
         lambda most: f"it may take {most.seconds:,.0f} s",
@@ -90,7 +82,7 @@ BREACHES: dict[str, tuple[Callable[[Limits], str], str, str]] = {
         "SECONDS",
     ),
     "OutOfMemory": (
-        lambda most: f"the run may use {size(most.memory)} of memory",
+        lambda most: f"the run may use {bytes_text(most.memory)} of memory",
         "Use smaller microbatches or more stages",
         "MEMORY",
     ),
@@ -100,11 +92,11 @@ BREACHES: dict[str, tuple[Callable[[Limits], str], str, str]] = {
         "PROCESSES",
     ),
     "FileTooLarge": (
-        lambda most: f"a file of a run may have {size(most.file)}",
+        lambda most: f"a file of a run may have {bytes_text(most.file)}",
         "Write less",
         "FILE",
     ),
-    "DiskFull": (lambda most: f"it may keep {size(most.disk)}", "Write less", "DISK"),
+    "DiskFull": (lambda most: f"it may keep {bytes_text(most.disk)}", "Write less", "DISK"),
     "TooManyFiles": (lambda most: f"it may keep {most.files:,}", "Write fewer files", "FILES"),
 }
 """What a run may use, what the owner of its definition can do, and the setting of the node."""

@@ -160,7 +160,7 @@ class Supervision:
             return Interrupted(self._asked())
         job = self._lease.persistently(self._prepared)
         summon = partial(self._backend.dispatch.summon, self._attempt)
-        if not self._team.gather(summon, self._goes_on):
+        if not (self._team.gather(summon, self._goes_on) and self._goes_on()):
             return Interrupted(self._asked())
         self._start(job, level)
         now = time.monotonic()
@@ -257,11 +257,14 @@ class Supervision:
 
     def _concluded(self, ending: Ending, by_ranks: bool) -> bool:
         """Is the end in the database?"""
-        ballast.let_go(self._folder)
+        ballast.let_go_of_half(self._folder)
         if by_ranks and ending.error:
             ending = replace(ending, error=self._limits.explained(ending.error))
-        with self._lease.renewing():
-            return conclude(self._attempt, self._writer, ending, self._stop)
+        try:
+            with self._lease.renewing():
+                return conclude(self._attempt, self._writer, self._folder, ending, self._stop)
+        finally:
+            ballast.let_go(self._folder)
 
     def _goes_on(self) -> bool:
         """Before there are ranks: renew the lease when it is time; shall they be started?"""
@@ -270,7 +273,7 @@ class Supervision:
 
     def _asked(self) -> Ending:
         """Who does not let it go on before there are ranks: the agent's own end, else a person."""
-        return asked_of_agent(self._stop.is_set(), self._stop.seconds_left) or CANCELLED
+        return asked_of_agent(self._stop.is_set(), self._stop.seconds_left, False) or CANCELLED
 
     def _end_ranks(self) -> None:
         if stubborn := self._ranks.end():

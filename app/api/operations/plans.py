@@ -72,8 +72,8 @@ class PlanRequest:
                  faster, or one for each cut of a plan by hand ("int8,none")
     sites        rule by which the cluster's sites exchange weights ("diloco:every=100"); "" for one
                  plan over all devices
-    codec_of_sums   of the gradients of a stage's replicas ("dct:keep=0.005,every=1000"); "" for
-                 none
+    codec_of_sums   of the gradients of a stage's replicas ("bf16", "auto" where that is faster,
+                 "dct:keep=0.005,every=1000"); "" for none
     split_channels  whether replicas split the linear and embedding layers that are faster so
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it ("cluster": as the cluster's own, by what
@@ -87,7 +87,8 @@ class PlanRequest:
     order        the text of a program (as POST /programs takes it), whose order a plan keeps and is
                  run by, in the place of a planner
     target, target_loss   a held-out accuracy or loss: plans are ranked by the time to it
-    energy_floor   plans with at least this share of the most samples/s are ranked by energy
+    energy_floor, money_floor   plans with at least this share of the most samples/s are ranked by
+                 the energy or the money of a sample
     """
 
     profile_id: Id
@@ -114,6 +115,7 @@ class PlanRequest:
     target: float | None = None
     target_loss: float | None = None
     energy_floor: float | None = None
+    money_floor: float | None = None
     codec: str = PLAIN
     sites: str = ""
     order: str = ""
@@ -260,7 +262,8 @@ def _aim(backend: Backend, asked: PlanRequest) -> Aim:
     def learnt(target: Target) -> Histories:
         return backend.runs.learnt(backend.profiles.get(asked.profile_id).definition_id, target)
 
-    return aim_of(asked.target, asked.target_loss, asked.energy_floor, learnt)
+    floors = asked.energy_floor, asked.money_floor
+    return aim_of(asked.target, asked.target_loss, *floors, learnt)
 
 
 def _predicted(backend: Backend, new: NewPlan) -> tuple[Cluster, Prediction]:

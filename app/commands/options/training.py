@@ -12,6 +12,10 @@ from backend.runs.request.spec import CheckpointSpec, StopSpec
 StateOption = Annotated[
     StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
 ]
+RunStateOption = Annotated[
+    StatePrecision | None,
+    typer.Option(help="Of the weights and the optimizer's state (default: as the plan's)."),
+]
 ShardOption = Annotated[
     bool | None,
     typer.Option(help="Shard the optimizer's state over replicas (default: as the plan says)."),

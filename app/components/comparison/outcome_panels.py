@@ -14,7 +14,18 @@ from app.charts.shares import idle
 from app.components.plan.plan_figures import samples
 from app.components.shell.layout import card
 from app.components.timeline.timeline_view import timeline_canvas
-from app.formats import NOTHING, SPACE, count, percent, plain, rate, seconds, size, times
+from app.formats import (
+    NOTHING,
+    SPACE,
+    count,
+    percent,
+    plain,
+    rate,
+    seconds,
+    size,
+    stages_words,
+    times,
+)
 from app.naming import rank_names
 from app.queries.outcomes import Outcome
 from app.session.state import Param
@@ -27,6 +38,8 @@ TALL = 260  # pixels of one timeline
 TIMELINE = "When each rank computes, sends and waits under "
 IDLE = "Idle time by cause, as a share of all rank time"
 HELD = "Memory of one device of each stage over time under "
+PLAIN = "without codecs"
+"""A column where some pair has codecs."""
 BEST = f"★{SPACE}"
 
 
@@ -49,12 +62,14 @@ MEASURES = (
         lambda v: count(int(v)),
         is_ranked=False,
     ),
-    Measure("per minibatch", lambda o: o.prediction.seconds_per_minibatch, seconds),
+    Measure(  # of as many samples as each pair has in one
+        "per minibatch", lambda o: o.prediction.seconds_per_minibatch, seconds, is_ranked=False
+    ),
     Measure("bubble", lambda o: o.prediction.bubble, percent),
     Measure("peak memory", lambda o: max(o.prediction.memory_bytes), size),
     Measure("sent per sample", lambda o: o.prediction.sent_bytes / samples(o.prediction), size),
     Measure(
-        "sent plain",
+        PLAIN,
         lambda o: (o.prediction.plain_bytes or o.prediction.sent_bytes) / samples(o.prediction),
         size,
         is_ranked=False,
@@ -83,7 +98,10 @@ def outcome_rows(outcomes: Sequence[Outcome], reference: float | None) -> dict[s
         "": [f"\\#{number + 1}" for number in range(len(outcomes))],
         "plan and schedule": [found.name for found in outcomes],
     }
+    coded = any(found.prediction.plain_bytes for found in outcomes)
     for measure in MEASURES:
+        if measure.title == PLAIN and not coded:
+            continue
         values = [measure.value(found) for found in outcomes]
         marked = _marked(values, measure.text, measure.most_is_best)
         table[measure.title] = marked if measure.is_ranked else list(map(measure.text, values))
@@ -168,7 +186,7 @@ def memories(outcomes: Sequence[Outcome], cluster: Cluster) -> None:
 def _lines(found: Outcome) -> list[tuple[str, tuple[Moment, ...]]]:
     shape = found.program.shape
     return [
-        (f"stage {', '.join(map(str, shape.stages_of(pipeline_rank)))}", found.held[first])
+        (stages_words(shape.stages_of(pipeline_rank)), found.held[first])
         for pipeline_rank, first in enumerate(shape.first_ranks)
     ]
 

@@ -42,12 +42,18 @@ class Fields:
             return int(st.number_input(label, **look, key=f"launch-{param.value}"))
 
     def choice(
-        self, label: str, names: Mapping[str, str], value: str, param: Param, note: str = ""
+        self,
+        label: str,
+        names: Mapping[str, str],
+        value: str,
+        param: Param,
+        note: str = "",
+        **look: Any,
     ) -> str:
         """One of the keys of `names`, which says how they are shown."""
         options = list(names)
         index = options.index(value) if value in options else 0
-        look: dict[str, Any] = {"help": note or None, **self._key(param)}
+        look |= {"help": note or None, **self._key(param)}
         return str(st.selectbox(label, options, index, names.__getitem__, **look))
 
     def real(
@@ -60,6 +66,7 @@ class Fields:
         most: float | None = None,
         step: float = 0.1,
         format: str = "%.5g",
+        **look: Any,
     ) -> float:
         return float(
             st.number_input(
@@ -70,6 +77,7 @@ class Fields:
                 step=step,
                 format=format,
                 help=note or None,
+                **look,
                 **self._key(param),
             )
         )
@@ -77,7 +85,9 @@ class Fields:
     def switch(self, label: str, value: bool, param: Param, note: str = "") -> bool:
         return st.toggle(label, value, help=note or None, **self._key(param))
 
+    def key(self, param: Param) -> str:
+        """Of the session, where the field's value is."""
+        return param.value if self.bound else f"launch-{param.value}"
+
     def _key(self, param: Param) -> dict[str, Any]:
-        if self.bound:
-            return bound(param)
-        return {"key": f"launch-{param.value}"}
+        return bound(param) if self.bound else {"key": self.key(param)}

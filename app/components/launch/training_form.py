@@ -9,13 +9,14 @@ from app.components.launch.data_form import data_form
 from app.components.launch.fields import Fields
 from app.components.launch.optimizer_form import optimizer_form
 from app.components.launch.place_form import place_form
+from app.components.launch.planned_fields import follow_plan
+from app.components.launch.rule_form import rate_field, rule_field
 from app.components.launch.stop_form import stop_form
 from app.components.launch.tracker_form import tracker_form
 from app.components.launch.weights_form import weights_form
 from app.formats import plain
 from app.session.state import Param
 from backend.pipeline.schedules.catalog import schedule
-from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.sites import OTHER_LABELS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.local_heads import LOCAL_HEADS
@@ -31,16 +32,15 @@ PRECISIONS = {
 
 def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     """`spec` with the values that are chosen."""
+    follow_plan(spec, fields)
     left, right = st.columns(2)
     with left:
-        epochs = fields.whole("Epochs, at most", spec.epochs, Param.EPOCHS)
-        names: dict[str, str] = {
-            name: name if fields.bound else kind.title for name, kind in OPTIMIZERS.items()
-        }
-        optimizer = fields.choice("Optimizer", names, spec.optimizer.name, Param.OPTIMIZER)
+        optimizer = rule_field(spec.optimizer, fields)
+        rate = rate_field(spec.optimizer, optimizer, fields)
         seed = fields.whole("Seed", spec.seed, Param.SEED, least=0)
         spec = weights_form(spec, fields)
     with right:
+        epochs = fields.whole("Epochs, at most", spec.epochs, Param.EPOCHS)
         accuracy = fields.real(
             "Stop at accuracy, %",
             100 * (spec.target_accuracy or 0.0),
@@ -65,16 +65,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             "Evaluates held-out data also after so many updates; 0 = only after each epoch",
             least=0,
         )
-        rate = fields.real(
-            "Learning rate",
-            spec.optimizer.learning_rate,
-            Param.RATE,
-            least=1e-6,
-            most=10.0,
-            step=0.01,
-            format="%.5f",
-        )
-    rule = replace(spec.optimizer, name=cast(Any, optimizer), learning_rate=rate)
+    rule = replace(spec.optimizer, name=optimizer, learning_rate=rate)
     chosen = replace(
         spec,
         epochs=epochs,

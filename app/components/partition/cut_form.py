@@ -1,19 +1,27 @@
-"""A partition typed: where the stages stop, and their replicas."""
+"""A partition typed: where the stages stop, their replicas, and the codecs of its cuts."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
+from app.session import state
+from app.session.state import Param
 from backend.errors import StageflowError
+from backend.pipeline.codecs.catalog import CODECS, PLAIN
 from backend.planning.plan import Partition
 
-STOPS, REPLICAS, FAULT = "cut-stops", "cut-replicas", "cut-fault"
+STOPS, REPLICAS, CODED, FAULT = "cut-stops", "cut-replicas", "cut-codecs", "cut-fault"
+CODECS_HELP = (
+    f"How messages are coded behind each stage: {PLAIN}, {', '.join(CODECS)}. One for all cuts, or "
+    f"one for each of them, such as int8,{PLAIN}. Empty: as More options say."
+)
 
 
-def cut_form(cut: Partition, change: Callable[[list[int], list[int]], None]) -> None:
-    """Two fields, taken over by Enter; `change(stops, replicas)` may raise, which is said here
-    while the fields keep what was typed."""
+def cut_form(cut: Partition, change: Callable[[list[int], list[int], str], None]) -> None:
+    """Three fields, taken over by Enter; `change(stops, replicas, codecs)` may raise, which is said
+    here while the fields keep what was typed."""
     if FAULT not in st.session_state:
+        st.session_state[CODED] = state.text(Param.CODECS)
         st.session_state[STOPS] = _written([stage.stop for stage in cut.stages[:-1]])
         st.session_state[REPLICAS] = _written([stage.replicas for stage in cut.stages])
     last = cut.stages[-1].stop
@@ -21,7 +29,7 @@ def cut_form(cut: Partition, change: Callable[[list[int], list[int]], None]) -> 
     def typed() -> None:
         st.session_state.pop(FAULT, None)
         try:
-            change([*_read(STOPS), last], _read(REPLICAS))
+            change([*_read(STOPS), last], _read(REPLICAS), st.session_state[CODED])
         except StageflowError as fault:
             st.session_state[FAULT] = f"{fault}. {fault.advice}"
         except ValueError:
@@ -33,6 +41,7 @@ def cut_form(cut: Partition, change: Callable[[list[int], list[int]], None]) -> 
     ):
         st.text_input("Cut behind layer number", key=STOPS, placeholder="none: one stage")
         st.text_input("Replicas of each stage", key=REPLICAS)
+        st.text_input("Codec of each cut", key=CODED, help=CODECS_HELP, placeholder="as asked for")
         st.form_submit_button("Apply", on_click=typed, icon=":material/check:")
     if said := st.session_state.pop(FAULT, ""):
         st.warning(said, icon=":material/warning:")

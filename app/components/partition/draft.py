@@ -1,12 +1,14 @@
-"""The plan that the page is about: a planner's, or one whose partition was changed by hand."""
+"""The plan that the page is about: a planner's, or one that was changed by hand: its partition, the
+codecs at its cuts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from app.queries import planner
 from app.session import state
 from app.session.state import Param
-from backend.errors import StageflowError
-from backend.planning.cuts import BY_HAND, cut_of, read_cut, write_cut
+from backend.errors import InvalidInput, StageflowError
+from backend.pipeline.codecs.catalog import codecs_of
+from backend.planning.cuts import cut_of, read_cut, write_cut
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
@@ -23,20 +25,20 @@ class Draft:
 
 
 def draft(question: Question, base: Answer) -> Draft:
-    """The URL's cut on top of the planner's plan `base`; `base` where there is none."""
-    text = state.text(Param.CUT)
+    """The URL's cut and codecs on top of the planner's plan `base`; `base` where there are none."""
+    text, named = state.text(Param.CUT), state.text(Param.CODECS)
     plan = base.prediction.plan
-    if not text:
-        return Draft(plan.partition, base)
+    cut, num_devices = plan.partition, question.cluster.num_devices // plan.num_sites
     try:
-        cut = read_cut(text, plan.partition, question.cluster.num_devices)
+        if text:
+            cut = read_cut(text, plan.partition, num_devices)
+        codecs = codecs_of(named, len(cut.stages) - 1) if named else plan.codecs
     except StageflowError as fault:
         return Draft(plan.partition, base, fault)
-    if cut == plan.partition:
+    if (cut, codecs) == (plan.partition, plan.codecs):
         return Draft(cut, base)
-    edited = replace(plan, planner=BY_HAND, partition=cut, codecs=())
     try:
-        return Draft(cut, planner.judged(question, question.coded(edited)))
+        return Draft(cut, planner.changed(question, plan, cut, named))
     except PlanDoesNotFit as fault:
         return Draft(cut, None, fault)
     except StageflowError as fault:
@@ -44,12 +46,29 @@ def draft(question: Question, base: Answer) -> Draft:
 
 
 def change(
-    shown: Partition, base: Partition, num_devices: int, stops: list[int], replicas: list[int]
+    shown: Partition,
+    base: Partition,
+    num_devices: int,
+    stops: list[int],
+    replicas: list[int],
+    codecs: str | None = None,
 ) -> None:
-    """Put the partition with these stages into the URL; none where it is the planner's.
+    """Put the partition with these stages into the URL; none where it is the planner's and names no
+    codecs. With it the codecs of its cuts, "" for those that planners are asked for; None: as they
+    are, which are none where they were written for another number of cuts.
 
-    Raises `InvalidInput` where they are no partition of the model on so many devices.
+    Raises `InvalidInput` where they are no partition of the model on so many devices, and where
+    these are no codecs of its cuts.
     """
     cut = cut_of(stops, replicas, shown, num_devices)
+    named = state.text(Param.CODECS) if codecs is None else codecs.strip()
+    try:
+        codecs_of(named, len(cut.stages) - 1)
+    except InvalidInput:
+        if codecs is not None:
+            raise
+        named = ""
+        state.notify("The codecs of the cuts are gone: they were for another number of cuts")
     same = [(s.stop, s.replicas) for s in cut.stages] == [(s.stop, s.replicas) for s in base.stages]
-    state.put(Param.CUT, None if same else write_cut(cut))
+    state.put(Param.CUT, None if same and not named else write_cut(cut))
+    state.put(Param.CODECS, named)

@@ -1,4 +1,4 @@
-"""Undo and redo on the plan page: the steps are what the URL said, planner and cut."""
+"""Undo and redo on the plan page: the steps are what the URL said, planner, cut and codecs."""
 
 from dataclasses import dataclass, field
 
@@ -7,8 +7,9 @@ import streamlit as st
 from app.session import state
 from app.session.state import Key, Param
 
-Step = tuple[str, str]
-"""Planner and cut, as the URL has them."""
+STEP = (Param.PLANNER, Param.CUT, Param.CODECS)
+Step = tuple[str, ...]
+"""What the URL has of these."""
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ def edit_history(question: object) -> None:
     history = st.session_state.get(Key.EDITS.value)
     if not isinstance(history, History) or history.question != question:
         history = st.session_state[Key.EDITS.value] = History(question)
-    history.note((state.text(Param.PLANNER), state.text(Param.CUT)))
+    history.note(tuple(map(state.text, STEP)))
     with st.container(horizontal=True, gap="small", horizontal_alignment="right"):
         for label, icon, by, keys in (
             ("Undo", "undo", -1, "mod+z"),
@@ -60,14 +61,17 @@ def edit_history(question: object) -> None:
         st.button(
             "Reset",
             icon=":material/restart_alt:",
-            disabled=not state.text(Param.CUT),
-            on_click=state.put,
-            args=(Param.CUT, None),
-            help="Back to the planner's partition",
+            disabled=not (state.text(Param.CUT) or state.text(Param.CODECS)),
+            on_click=_reset,
+            help="Back to the planner's partition and codecs",
         )
 
 
 def _go(history: History, by: int) -> None:
-    planner, cut = history.go(by)
-    state.put(Param.PLANNER, planner)
-    state.put(Param.CUT, cut)
+    for param, value in zip(STEP, history.go(by), strict=True):
+        state.put(param, value)
+
+
+def _reset() -> None:
+    for param in (Param.CUT, Param.CODECS):
+        state.put(param, None)

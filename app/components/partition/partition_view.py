@@ -15,7 +15,7 @@ from app.components.shell.layout import card
 from app.formats import plain
 from app.naming import cluster_words, partition_name
 from backend.cluster.cluster import Cluster
-from backend.planning.plan import Partition
+from backend.planning.plan import Partition, Plan
 from backend.profiles.profile import Profile
 
 MOST_DEVICES = 128
@@ -23,18 +23,24 @@ DEVICES = "Which stage sits on which device"
 
 
 def partition_view(
-    profile: Profile, cluster: Cluster, cut: Partition, base: Partition, question: object
+    profile: Profile,
+    cluster: Cluster,
+    cut: Partition,
+    base: Plan,
+    question: object,
 ) -> None:
     """Draw both, in the same greys; changes go to the URL and can be undone as long as the
-    `question` is the same. `base` is the planner's partition."""
-    changed = partial(draft.change, cut, base, cluster.num_devices)
+    `question` is the same. `base` is the planner's plan; what is changed is what each site does."""
+    num_devices = cluster.num_devices // base.num_sites
+    changed = partial(draft.change, cut, base.partition, num_devices)
     with card("Partition", f"{partition_name(cut)} · {plain(cluster_words(cluster))}"):
         in_order = profile.in_order(cut.order)
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             detail = detail_choice(in_order.graph)
             edit_history(question)
-        partition_editor(in_order, cut, cluster.num_devices, changed, detail)
+        partition_editor(in_order, cut, num_devices, changed, detail)
         if cluster.num_devices <= MOST_DEVICES:
-            st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)
+            drawing = placement(cluster, cut, base.num_sites)
+            st.plotly_chart(drawing, key="placement", config=CONFIG, alt=DEVICES)
         with st.expander("Edit as text", icon=":material/keyboard:"):
             cut_form(cut, changed)

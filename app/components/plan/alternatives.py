@@ -1,15 +1,21 @@
 """The plans that there are, best first, each with what decides it, to choose one; and the faults
 of the planners that have none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from app.charts.frame import CONFIG
 from app.charts.pareto import pareto_chart
-from app.differences import energy_words, target_words, time_words
-from app.formats import change, count, plain, rate, sentence
+from app.differences import (
+    UNKNOWN_FIGURES,
+    figure_name,
+    figure_words,
+    target_words,
+    time_words,
+)
+from app.formats import change, count, plain, rate, sentence, unbroken
 from app.naming import partition_name, planner_name
 from app.session import state
 from app.session.state import Param
@@ -48,9 +54,18 @@ def alternatives(
         for found in listed(replies, chosen, aim)
     }
     if shown:
-        _choice(shown, chosen, saved, aim)
+        is_known = _is_known(shown.values(), aim)
+        _choice(shown, chosen, saved, aim if is_known else FASTEST)
+        if aim.fewest is not None and not is_known:
+            st.caption(UNKNOWN_FIGURES[aim.fewest.figure])
         _tradeoffs([found.answer for found in shown.values()])
     _refused([reply for reply in replies if reply.fault])
+
+
+def _is_known(found: Iterable[Alternative], aim: Aim) -> bool:
+    """Whether any has what they are ranked by; samples/s they have."""
+    fewest = aim.fewest
+    return fewest is None or any(fewest.of(each.answer) is not None for each in found)
 
 
 def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str, aim: Aim) -> None:
@@ -121,7 +136,7 @@ def _choose() -> None:
     wanted = st.session_state[KEY]
     if wanted in PLANNER_NAMES:  # else a label that is no more: a planner has found another plan
         state.put(Param.PLANNER, wanted)
-        for param in (Param.CUT, Param.PLAN):
+        for param in (Param.CUT, Param.CODECS, Param.PLAN):
             state.put(param, None)
 
 
@@ -132,13 +147,13 @@ def _caption(found: Alternative, best: float, said: set[str], aim: Aim) -> str:
     own = (reason for reason in found.answer.reasons if reason not in said)
     decisive = next(own, found.answer.reason).split("; ")[0].removesuffix(".")
     waiting = (reason for reason in own if reason.startswith(WAITING))
-    said_too = "".join(f" {plain(reason)}" for reason in waiting)
+    said_too = "".join(f" {plain(unbroken(reason))}" for reason in waiting)
     schedule = found.answer.prediction.plan.schedule
     each = count(found.answer.samples_per_update, "sample")
     return (
         f"{_by_aim(found.answer, aim)}**{rate(found.speed)}** · {behind} · {plain(schedule)} · "
         f"{each} per update{also}  \n"
-        f"{plain(decisive)}.{said_too}"
+        f"{plain(unbroken(decisive))}.{said_too}"
     )
 
 
@@ -147,8 +162,9 @@ def _by_aim(found: Answer, aim: Aim) -> str:
     if aim.target is not None:
         known = time_words(aim.time_of(found))
         return f"**To {target_words(aim.target)}**: {plain(known)}  \n"
-    if aim.floor is not None:
-        return f"**Energy of a sample**: {energy_words(found.energy)}  \n"
+    if aim.fewest is not None:
+        name = figure_name(aim.fewest.figure).capitalize()
+        return f"**{name}**: {plain(figure_words(aim.fewest.figure, found))}  \n"
     return ""
 
 

@@ -5,6 +5,7 @@ import streamlit as st
 from app.charts.frame import CONFIG
 from app.charts.memory import memory, parts
 from app.components.shell.layout import card
+from app.components.shell.legend import legend
 from backend.planning.memory import replica_parts
 from backend.planning.room import least_room
 from backend.prediction.prediction import Prediction
@@ -12,13 +13,6 @@ from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
 
 ALT = "Peak memory of each stage's devices beside what a device has"
-
-
-SWATCH = "display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 5px"
-LEGEND = (
-    '<span style="white-space: nowrap; margin-right: 8px; font-size: 13px">'
-    f'<span style="background: {{1}}; {SWATCH}"></span>{{0}}</span>'
-)
 
 
 def memory_view(prediction: Prediction, question: Question) -> None:
@@ -36,6 +30,4 @@ def memory_view(prediction: Prediction, question: Question) -> None:
             config=CONFIG,
             alt=ALT,
         )
-        st.html(
-            " ".join(LEGEND.format(*each) for each in parts([room.held for room in rooms]).items())
-        )
+        legend(parts([room.held for room in rooms]))

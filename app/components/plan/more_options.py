@@ -7,13 +7,16 @@ import streamlit as st
 
 from app.components.plan.sites_field import sites_field
 from app.components.plan.sums_field import sums_field
-from app.components.plan.wanted import ENERGY, Wanted, options_text
+from app.components.plan.wanted import Wanted, options_text
 from app.components.shell.number_field import amount_field, whole_field
 from app.components.shell.pick import pick, pick_several
+from app.differences import figure_name
 from app.session import state
 from app.session.state import Param, bound
+from backend.comparison.aims import Fewest, SampleFigure
 from backend.comparison.to_target import Target
 from backend.pipeline.codecs.catalog import AUTO, CODECS, PLAIN
+from backend.pipeline.shape_checks import MOST_RUN_AHEAD
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
 from backend.prediction.imagined import OWN
@@ -34,7 +37,7 @@ RANKED_BY = {
     "": "samples per second",
     ACCURACY: "time to accuracy",
     HELD_OUT_LOSS: "time to held-out loss",
-    ENERGY: "energy of a sample",
+    **{figure.value: figure_name(figure) for figure in SampleFigure},
 }
 FLOOR = 0.9
 FLOOR_HELP = "Of the most samples per second: slower plans come last. Empty: 90 %."
@@ -46,9 +49,9 @@ def more_options(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> di
     with st.popover("More options", icon=":material/tune:", key="more-options"):
         left, right = st.columns(2, gap="medium")
         with left:
-            found = _memory() | _further(stored, profiles)
+            found = _memory() | _further(stored, profiles) | _aim()
         with right:
-            found |= _updates() | _pipelines() | _device() | _aim()
+            found |= _updates() | _pipelines() | _device()
     return found
 
 
@@ -130,7 +133,7 @@ def _updates() -> dict[str, Any]:
     )
     run_ahead = pick(
         "Run ahead",
-        ["", *map(str, range(MOST_TRIED + 1))],
+        _depths(),
         Param.RUN_AHEAD,
         str,
         lambda number: f"{number} per hop" if number else "as far as it is faster",
@@ -168,29 +171,37 @@ def _updates() -> dict[str, Any]:
     }
 
 
+def _depths() -> list[str]:
+    """Those that a search tries; the one of a kept plan, or a link, may be further."""
+    named = state.number(Param.RUN_AHEAD) or 0
+    further = [named] if MOST_TRIED < named <= MOST_RUN_AHEAD else []
+    return ["", *map(str, (*range(MOST_TRIED + 1), *further))]
+
+
 def _aim() -> dict[str, Any]:
-    """What plans are ranked by: samples/s, the time to a target that is asked for, or energy."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = pick(
-            "Rank by",
-            list(RANKED_BY),
-            Param.RANK_BY,
-            str,
-            RANKED_BY.__getitem__,
-            help="The time to a target is the seconds of a minibatch, as simulated, times the "
-            "minibatches that runs of this model by the same update rule took to it. Energy is "
-            "what the devices draw, where the cluster says it or their type is known.",
-        )
-        value = floor = None
-        if metric == ENERGY:
-            floor = amount_field("Of the speed, %", Param.FLOOR, 0.01, FLOOR_HELP)
-            floor = FLOOR if floor is None else min(floor, 1.0)
-        elif metric == ACCURACY:
-            value = amount_field("Accuracy, %", Param.TARGET, 0.01, "Held out, up to 100 %.")
-            value = None if value is None else min(value, 1.0)
-        elif metric:
-            value = amount_field("Loss", Param.TARGET_LOSS, 1.0, "Held out; this or less.")
-    return {"target": Target(metric, value) if value else None, "floor": floor}
+    """What plans are ranked by: samples/s, the time to a target, energy or money."""
+    metric = pick(
+        "Rank by",
+        list(RANKED_BY),
+        Param.RANK_BY,
+        str,
+        RANKED_BY.__getitem__,
+        help="The time to a target is the seconds of a minibatch, as simulated, times the "
+        "minibatches that runs of this model by the same update rule took to it. Energy is "
+        "what the devices draw, where the cluster says it or their type is known, money what "
+        "they cost, where the cluster says it.",
+    )
+    value = fewest = None
+    if metric in list(SampleFigure):
+        floor = amount_field("Of the speed, %", Param.FLOOR, 0.01, FLOOR_HELP)
+        floor = FLOOR if floor is None else min(floor, 1.0)
+        fewest = Fewest(SampleFigure(metric), floor)
+    elif metric == ACCURACY:
+        value = amount_field("Accuracy, %", Param.TARGET, 0.01, "Held out, up to 100 %.")
+        value = None if value is None else min(value, 1.0)
+    elif metric:
+        value = amount_field("Loss", Param.TARGET_LOSS, 1.0, "Held out; this or less.")
+    return {"target": Target(metric, value) if value else None, "fewest": fewest}
 
 
 def _pipelines() -> dict[str, Any]:

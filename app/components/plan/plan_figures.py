@@ -1,7 +1,18 @@
 """The figures of a plan: how fast, against what, how much waits, does it fit, what travels."""
 
 from app.components.shell.layout import Figure, Tone
-from app.formats import between, change, count, percent, rate, seconds, size, times
+from app.formats import (
+    between,
+    change,
+    count,
+    percent,
+    rate,
+    seconds,
+    sentence,
+    size,
+    stages_words,
+    times,
+)
 from app.terms import Term, explained
 from backend.cluster.cluster import Cluster
 from backend.prediction.answer import Answer
@@ -39,10 +50,12 @@ def _minibatch(chosen: Answer) -> Figure:
 
 
 def imbalance(found: Prediction) -> float:
-    """How much longer the slowest stage takes than the mean, replicas shared out."""
+    """How much longer the slowest place in the pipeline takes than the mean: all stages of its
+    devices, replicas shared out."""
+    cut = found.plan.partition
     shares = [
-        spent / stage.replicas
-        for spent, stage in zip(found.stage_seconds, found.plan.partition.stages, strict=True)
+        sum(found.stage_seconds[stage] for stage in cut.held_by(pipeline_rank)) / replicas
+        for pipeline_rank, replicas in enumerate(cut.replicas)
     ]
     mean = sum(shares) / len(shares)
     return max(shares) / mean - 1 if mean else 0.0
@@ -70,13 +83,15 @@ def _throughput(chosen: Answer, cluster: Cluster) -> Figure:
 
 def _memory(found: Prediction, cluster: Cluster) -> Figure:
     peak, limit = max(found.memory_bytes), cluster.device.memory
-    stage = found.memory_bytes.index(peak)
+    cut = found.plan.partition
+    most = cut.pipeline_rank_of(found.memory_bytes.index(peak))
+    stage = stages_words(cut.held_by(most))
     if limit is None:
-        return Figure("Peak memory", size(peak), f"stage {stage}", help="Limit not known")
+        return Figure("Peak memory", size(peak), stage, help="Limit not known")
     if not cluster.is_uniform:
         words = "Devices differ: the bars below show the one with the least room of each stage"
-        return Figure("Peak memory", size(peak), f"stage {stage}", help=words)
-    return Figure("Peak memory", size(peak), f"{size(limit - peak)} free", help=f"Stage {stage}")
+        return Figure("Peak memory", size(peak), stage, help=words)
+    return Figure("Peak memory", size(peak), f"{size(limit - peak)} free", help=sentence(stage))
 
 
 def _sent(chosen: Answer, cluster: Cluster) -> Figure:

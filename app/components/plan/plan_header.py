@@ -19,9 +19,8 @@ from app.session.state import Page
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
-from backend.profiles.state_precision import HALF, STATE_PRECISIONS
 from backend.runs.plans import MAX_NAME, StoredPlan
-from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.as_planned import as_planned
 from backend.runs.request.spec import TrainSpec
 
 CARRIED = (
@@ -29,23 +28,21 @@ CARRIED = (
     "launch a plan."
 )
 
-USUAL_EMA = 0.999
-"""The share of the average that stays at each update, where a plan counted with one."""
-
 
 def plan_header(
     wanted: Wanted, question: Question, plan: Plan, kept: StoredPlan | None, remark: str = ""
 ) -> DeltaGenerator:
-    """Title and line; what comes back takes the buttons. `kept` where it is shown as kept."""
+    """Title and line; what comes back takes the buttons. `kept` where it is shown as kept, `remark`
+    where more is to come."""
     own = f"**{plain(kept.name)}**, plan {kept.id} · " if kept else ""
     profile = plain(wanted.stored.name) or wanted.stored.id
     line = (
         f"{own}profile **{profile}** · microbatch **{plan.microbatch}** · "
-        f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}{remark}"
+        f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}"
     )
     cluster = question.cluster
     title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device_names}"
-    row = page_header(title, line)
+    row = page_header(title, line, remark)
     if kept is not None:
         labels_line(kept)
     return row
@@ -95,15 +92,8 @@ def _save(wanted: Wanted, question: Question, chosen: Answer) -> None:
 @guarded
 def _launch(wanted: Wanted, question: Question, chosen: Answer) -> None:
     stored, prediction = wanted.stored, chosen.prediction
-    kept = STATE_PRECISIONS[wanted.state_precision]
     run_form(
-        TrainSpec(
-            stored.definition_id,
-            prediction.plan,
-            optimizer=OptimizerSpec(wanted.optimizer, ema=USUAL_EMA if wanted.averaged else 0.0),
-            state_precision=wanted.state_precision,
-            precision="bfloat16" if kept.weight == HALF else "float32",
-        ),
+        as_planned(TrainSpec(stored.definition_id, prediction.plan), prediction),
         stored.profile.name,
         save_plan=lambda: services.backend().plans.save(stored.id, question.cluster, prediction).id,
     )

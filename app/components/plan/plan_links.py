@@ -20,6 +20,7 @@ def share_plan(wanted: Wanted, planner: str) -> None:
         Param.CLUSTER: state.text(Param.CLUSTER) or write_cluster(wanted.cluster),
         Param.PLANNER: planner,
         Param.CUT: state.text(Param.CUT),
+        Param.CODECS: state.text(Param.CODECS),
     }
     kept = {name.value: str(value) for name, value in params.items() if value}
     st.markdown("Everybody who opens it on this server sees this plan, with your changes.")

@@ -1,18 +1,17 @@
 """Planning in the background: there at once, else its progress and a way to end it."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import inf
-from typing import Any
 
 import streamlit as st
 
 from app.components.shell.boundary import guarded
-from app.formats import count, sentence
+from app.formats import count, sentence, unbroken
 from app.naming import planner_name
 from app.queries import planner
-from app.queries.background import Background, Visitor
+from app.queries.background import Background, end_others, under_way
 from app.session import state
 from app.session.state import Key, Param
 from backend.prediction.answer import Answer, Reply
@@ -28,32 +27,12 @@ Search = tuple[Question, Background[Reply]]
 
 def searches(questions: Sequence[Question]) -> list[Search]:
     """What is computed for each of them, in the background."""
-    return [(question, planner.asked(question)) for question in questions]
+    return [(question, under_way(planner.asked, question)) for question in questions]
 
 
 def leave(subject: object, now: Sequence[Search]) -> None:
     """End what this visitor asked about another `subject`, and nobody waits for any longer."""
     end_others(subject, {search: partial(planner.asked.clear, asked) for asked, search in now})
-
-
-def end_others(subject: object, now: Mapping[Background[Any], Callable[[], None]]) -> None:
-    """The same of whatever is computed; each with what forgets it."""
-    before: tuple[object, Mapping[Background[Any], Callable[[], None]]]
-    before = st.session_state.get(Key.PLANNING.value, (None, {}))
-    old, running = before
-    me = st.session_state.setdefault(Key.VISITOR.value, Visitor())
-    for search in now:
-        search.waiting.add(me)
-    if old != subject:
-        for search, forget in running.items():
-            if search in now:
-                continue
-            search.waiting.discard(me)
-            if search.is_running and not search.waiting:
-                search.cancel()
-                forget()
-        running = {}
-    st.session_state[Key.PLANNING.value] = (subject, {**running, **now})
 
 
 def are_there(found: Sequence[Search]) -> bool:
@@ -164,7 +143,7 @@ def limit_note(found: Answer, question: Question) -> None:
     if not (words := found.limit_words):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="limit"):
-        st.info(words, icon=":material/hourglass_bottom:")
+        st.info(unbroken(words), icon=":material/hourglass_bottom:")
         if found.is_short and not question.search_on:
             st.button("Search longer", icon=":material/play_arrow:", on_click=_search_on)
 

@@ -19,11 +19,15 @@ from app.session import state
 from app.session.links import page_link
 from app.session.state import Key, Page, Param, bound
 from backend.cluster.document import write_cluster
+from backend.pipeline.codecs.catalog import AUTO, PLAIN, write_codecs
 from backend.pipeline.schedules.catalog import plannable_schedules
+from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.cuts import BY_HAND, write_cut
+from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import PLANNER_NAMES
 from backend.runs.plans import StoredPlan
+from backend.runs.request.as_planned import planned_rule
 
 SHOWN = 8
 PLANNABLE = {member.name for member in plannable_schedules()}
@@ -46,8 +50,8 @@ def saved_plans() -> None:
             (
                 PICK,
                 NAME,
-                small("Model", 1.4, lambda kept: models[kept.profile_id]),
-                small("Profile", 1.0, lambda kept: names[kept.profile_id] or str(kept.profile_id)),
+                small("Model", 1.3, lambda kept: models[kept.profile_id]),
+                small("Profile", 0.9, lambda kept: names[kept.profile_id] or str(kept.profile_id)),
                 *COLUMNS,
             ),
             shown,
@@ -82,10 +86,10 @@ def _name(stored: StoredPlan) -> None:
 
 
 PICK = Column("", 0.35, _pick)
-NAME = Column("Plan", 2.7, _name)
+NAME = Column("Plan", 2.6, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
-    text("Throughput", 1.3, lambda kept: rate(kept.prediction.samples_per_second)),
+    text("Throughput", 1.5, lambda kept: rate(kept.prediction.samples_per_second)),
     small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device_names}"),
     when("Saved", 1.4, lambda kept: kept.created_at),
 )
@@ -127,7 +131,7 @@ def _opened() -> tuple[int | None, object]:
 def _put(saved: StoredPlan, microbatch: int) -> None:
     """The inputs that ask for as many samples per update, counted in microbatches of the profile's
     size."""
-    plan = saved.plan
+    plan, rule = saved.plan, planned_rule(saved.prediction)
     batch = plan.batch * plan.microbatch // microbatch
     by_hand = plan.planner == BY_HAND
     limited = any(device.memory is not None for device in saved.cluster.each)
@@ -140,5 +144,40 @@ def _put(saved: StoredPlan, microbatch: int) -> None:
         (Param.SHARD_STATE, MemorySaving.ALWAYS if plan.shard_state and not limited else None),
         (Param.PLANNER, plan.planner if plan.planner in PLANNER_NAMES else None),
         (Param.CUT, write_cut(plan.partition) if by_hand else None),
+        (Param.CODECS, _codecs(plan) if by_hand else None),
+        (Param.CHUNKS, plan.partition.chunks if plan.partition.chunks > 1 else None),
+        (Param.PIPELINES, plan.num_pipelines if plan.shares_devices else None),
+        (Param.RUN_AHEAD, _depth(plan)),
+        (Param.CODEC, _codec(plan)),
+        (Param.OPTIMIZER, rule.name),
+        (Param.STATE_PRECISION, saved.prediction.state_precision),
     ):
         state.put(param, value)
+    for param, chosen in (
+        (Param.AVERAGED, rule.ema > 0),
+        (Param.SITES, plan.sites.words if plan.sites and plan.is_apart else ""),
+        (Param.CODEC_OF_SUMS, plan.codec_of_sums.words if plan.codec_of_sums else ""),
+        (Param.SPLIT_CHANNELS, bool(plan.splits)),
+    ):
+        state.choose(param, chosen)
+
+
+def _depth(plan: Plan) -> int | None:
+    """Further microbatches in flight per hop; None where no hop could have some."""
+    has_hops = plan.partition.pipeline_size > 1
+    return plan.run_ahead if has_hops and schedule_named(plan.schedule).runs_ahead else None
+
+
+def _codec(plan: Plan) -> str:
+    """The codec of all cuts. Where they differ, what planners are asked for to choose one at each
+    cut: they are told none of a single cut, which is theirs to make. A plan by hand has those of
+    its cuts beside the partition (`Param.CODECS`)."""
+    names = set(plan.codecs)
+    if len(names) > 1:
+        return PLAIN if plan.planner == BY_HAND else AUTO
+    return next(iter(names), "") or PLAIN
+
+
+def _codecs(plan: Plan) -> str:
+    """The codec of each cut, where they differ."""
+    return write_codecs(plan.codecs) if len(set(plan.codecs)) > 1 else ""

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from app.session import state
 from app.session.state import Param, bound
 from backend.planning.sites import SITE_RULES, Sites
 
@@ -18,10 +17,10 @@ HELP = (
 
 def sites_field() -> str:
     """The rule as it is written, which `Question` reads."""
-    st.text_input(
+    written = st.text_input(
         "Between sites",
         placeholder="one plan over all devices",
         help=HELP,
         **bound(Param.SITES),
     )
-    return state.text(Param.SITES)
+    return written or ""

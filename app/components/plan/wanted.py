@@ -3,11 +3,12 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from app.differences import target_words
-from app.formats import percent, seconds, size
+from app.differences import fewest_words, target_words
+from app.formats import seconds, size
 from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
+from backend.comparison.aims import Fewest
 from backend.comparison.to_target import Target
 from backend.pipeline.codecs.catalog import PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
@@ -20,10 +21,6 @@ from backend.runs.profiles import StoredProfile
 
 BEST, ALL = "best", "all"
 USUAL = ("stored", "cluster", "planner", "schedule", "batch")
-
-
-ENERGY = "energy"
-"""What plans are ranked by in a link, beside the names of metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class Wanted:
     split_channels  whether replicas split the linear and embedding layers that are faster so
     averaged  whether an average of the weights is kept beside
     target    plans are ranked by the time to it; None: by samples/s
-    floor     or by energy, of those with this share of the most samples/s
+    fewest    or by the energy or money of a sample
     """
 
     stored: StoredProfile
@@ -67,7 +64,7 @@ class Wanted:
     averaged: bool = False
     run_ahead: int | None = None
     target: Target | None = None
-    floor: float | None = None
+    fewest: Fewest | None = None
     codec: str = PLAIN
     sites: str = ""
     codec_of_sums: str = ""
@@ -155,8 +152,9 @@ class Wanted:
 def _aim_params(wanted: Wanted) -> dict[Param, object]:
     target = wanted.target
     if target is None:
-        floor = wanted.floor
-        return {} if floor is None else {Param.RANK_BY: ENERGY, Param.FLOOR: f"{floor:.12g}"}
+        if (fewest := wanted.fewest) is None:
+            return {}
+        return {Param.RANK_BY: fewest.figure.value, Param.FLOOR: f"{fewest.floor:.12g}"}
     is_share = target.metric == ACCURACY
     value = Param.TARGET if is_share else Param.TARGET_LOSS
     return {Param.RANK_BY: target.metric, value: f"{target.value:.12g}"}
@@ -207,8 +205,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return "averaged weights"
         case "target" if wanted.target:
             return f"ranked by the time to {target_words(wanted.target)}"
-        case "floor" if wanted.floor is not None:
-            return f"ranked by energy, {percent(wanted.floor, 0)} of the speed or more"
+        case "fewest" if wanted.fewest:
+            return f"ranked by {fewest_words(wanted.fewest)}"
         case "device":
             return f"as on {'the ' * (wanted.device == OWN)}{wanted.device}"
         case "measured_on":

@@ -8,12 +8,13 @@ import streamlit as st
 from app.components.plan.planning_view import are_there, progress_view, replies_of, searches
 from app.components.plan.wanted import Wanted
 from app.components.shell.layout import card
-from app.formats import change, count, percent, plain, rate, seconds, times
+from app.formats import change, count, percent, plain, rate, seconds, times, unbroken
 from app.naming import plan_name
 from app.session.links import page_link
 from app.session.state import Page, Param
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
+from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.codecs.catalog import codec
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shares import shares_text
@@ -38,7 +39,7 @@ def why_view(
     with card("Why this one"), st.container(key="quiet-why", gap="small"):
         rows = (f"| {name} | {plain(what)} |" for name, what in chosen)
         st.markdown("\n".join(("| | |", "|---|---|", *rows)))
-        st.markdown("\n".join(f"- {plain(reason)}" for reason in found.reasons))
+        st.markdown("\n".join(f"- {plain(unbroken(reason))}" for reason in found.reasons))
         st.caption(distance(found, question.cluster))
         _idle(found, question, wanted, others)
         _limits(found, question, wanted)
@@ -92,11 +93,12 @@ def distance(found: Answer, cluster: Cluster) -> str:
     inner = cluster.levels[0]
     is_shared = inner.cores is not None and inner.cores < inner.count
     where = f"the {count(inner.cores, 'core')} of each host" if is_shared else "all devices"
-    more = (
-        f"at most **{percent(found.headroom)}** faster is possible"
-        if found.headroom >= CLOSE
-        else "no plan is faster"
-    )
+    if found.headroom >= 1:
+        more = f"at most **{times(1 + found.headroom)}** as fast is possible"
+    elif found.headroom >= CLOSE:
+        more = f"at most **{percent(found.headroom)}** faster is possible"
+    else:
+        more = "no plan is faster"
     spent = found.prediction.seconds_per_minibatch
     return (
         f"No plan takes less than **{seconds(found.bound_seconds)}** per minibatch: that is all "
@@ -135,8 +137,11 @@ def _choices(answer: Answer) -> list[tuple[str, str]]:
         found.append(("Optimizer's state", sharded))
         sums = plan.codec_of_sums
         found.append(("Sums of gradients", sums.words if sums else "of all gradients"))
+    if plan.splits:
+        found.append(("Split by channels", count(len(plan.splits), "layer")))
     if cut.chunks > 1:
-        found.append(("Chunks", f"{cut.chunks} stages on each device"))
+        lies = ", as a V" if cut.placement is Placement.V else ""
+        found.append(("Chunks", f"{cut.chunks} stages on each device{lies}"))
     return found
 
 

@@ -12,9 +12,10 @@ from app.charts.bars import Bars, with_loading
 from app.charts.canvas import canvas_bytes, opening, row_names
 from app.charts.deviations import CHECKPOINT, DATA, SPENT_ON, spent
 from app.charts.frame import CONFIG
-from app.charts.shares import attribution
+from app.charts.shares import attribution, spent_on
 from app.components.run.deviation_view import deviation_view
 from app.components.shell.layout import card
+from app.components.shell.legend import legend
 from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names
@@ -108,6 +109,7 @@ def time_view(run: Run, shown: Shown) -> None:
     rows = list(zip(rank_names(run.spec.plan), spent(shown.measured, shown.beside), strict=False))
     with card("Where the time went", "of each rank"):
         st.plotly_chart(attribution(rows), key="attribution", config=CONFIG, alt=ALT)
+        legend(spent_on(rows))
         with st.expander("As a table", icon=":material/table:"):
             st.dataframe(shares(rows), hide_index=True, key="attribution-table", alt=ALT)
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app.components.shell.layout import card
-from app.formats import shorten
-from backend.comparison.runs import chosen
+from app.formats import plain, shorten
+from backend.comparison.runs import as_usual, chosen
 from backend.runs.request.spec import TrainSpec
 
 MOST = 200
@@ -18,6 +18,9 @@ def parameter_view(spec: TrainSpec) -> None:
     """What somebody chose of a training."""
     with card("Parameters", "beside the plan, where they are not the usual ones"):
         parameter_table(chosen(spec))
+        if usual := as_usual(spec):
+            said = ", ".join(f"{name} {value}" for name, value in usual.items())
+            st.caption(f"As usual: {plain(shorten(said, MOST))}.")
 
 
 def parameter_table(found: Mapping[str, str]) -> None:

@@ -1,5 +1,7 @@
 """What run this is, and what can be done with it."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import services
@@ -13,7 +15,7 @@ from app.components.shell.download import download
 from app.components.shell.layout import page_header
 from app.exports.catalog import EXPORTS, Export
 from app.formats import moment, plain
-from app.naming import rule_words
+from app.naming import plan_words, rule_words
 from app.session import state
 from app.session.links import page_link
 from app.session.state import Page
@@ -68,6 +70,7 @@ def run_line(run: Run) -> None:
     zone = state.zone()
     parts = [f"attempt {run.attempt}"] if run.attempt else []
     parts += [f"**{plain(plan_label(run))}**"]
+    parts += map(plain, _plan(run))
     parts += [f"state {kept}"] if (kept := _kept(run)) else []
     if isinstance(run.spec, TrainSpec):
         parts += [*rule_words(run.spec.optimizer), f"seed {run.spec.seed}"]
@@ -89,6 +92,13 @@ def run_line(run: Run) -> None:
             page_link(Page.SWEEPS, f"of sweep {sweep}", id=sweep)
     if run.note:
         st.caption(plain(run.note))
+
+
+def _plan(run: Run) -> list[str]:
+    """What else the plan is; how it keeps state is told beside its precision."""
+    if not isinstance(run.spec, TrainSpec):
+        return []
+    return plan_words(replace(run.spec.plan, shard_state=False), run.spec.plan.microbatch)
 
 
 def _kept(run: Run) -> str:

@@ -11,6 +11,7 @@ from app.charts.curve import LINES, X, Y, curve
 from app.charts.deviations import waiting
 from app.components.run.last_run_view import last_run_view
 from app.components.run.measured_view import measured_view, time_view
+from app.components.run.other_links_view import other_links_view
 from app.components.run.run_figures import Readings, run_figures
 from app.components.run.shared_cores_view import shared_cores_view
 from app.components.run.straggler_view import straggler_view
@@ -40,7 +41,12 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 POINTS = 500  # of one curve
-COMMON = (LOSS, "throughput", SENT, SENT_PLAIN)
+BESIDE = {
+    SUMS_SENT: {"sent": SUMS_SENT, "without a codec": SUMS_PLAIN},
+    SITES_SENT: {"sent": SITES_SENT, "as sums of gradients": SITES_SUMS},
+}
+"""Metrics that are drawn in one chart with what they are compared with: the lines of each."""
+COMMON = (LOSS, "throughput", SENT, SENT_PLAIN, SUMS_PLAIN, SITES_SUMS)
 OF_HEADS = (LOSS, HELD_OUT_LOSS, ACCURACY)
 LAST = "last stage"
 OWN = "of the model definition"
@@ -48,9 +54,7 @@ CAPTIONS = {
     PERPLEXITY: "held out, at each evaluation",
     ENERGY: "of the hosts' processors, whatever ran on them, and of the ranks' GPUs",
     SUMS_SENT: "of all replicas, in each epoch",
-    SUMS_PLAIN: "without a codec of sums, in each epoch",
     SITES_SENT: "of all ranks, in each epoch",
-    SITES_SUMS: "that sums of gradients would be, in each epoch",
     SITES_SPREAD: "of weights, as a share of their mean, at the end of each epoch",
 }
 
@@ -81,6 +85,7 @@ def training_view(run: Run) -> None:
         if has_losses or shown or not run.state.is_final:
             found = expected_of(run)
             shared_cores_view(run, found)
+            other_links_view(found)
             figures(run_figures(run, readings, found.prediction, found.at_share), "run")
             straggler_view(run)
             last_run_view(run)
@@ -126,7 +131,7 @@ def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int
     for name in names:
         if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS) and stage_of(name) not in heads:
             with card(plain(name[:1].upper() + name[1:]), CAPTIONS.get(name, OWN)):
-                _curve(run_id, name, share=name == SITES_SPREAD)
+                _curve(run_id, name, share=name == SITES_SPREAD, beside=BESIDE.get(name))
                 if name == SITES_SPREAD:
                     st.caption(plain(OTHER_LABELS))
 
@@ -144,14 +149,25 @@ def _curve(
     share: bool = False,
     marks: Mapping[int, str] | None = None,
     stages: Sequence[int] = (),
+    beside: Mapping[str, str] | None = None,
 ) -> None:
-    """Where `stages` have heads of their own, a line for each and one for the last stage."""
-    names = {f"stage {stage}": of_stage(name, stage) for stage in stages} | {LAST: name}
+    """Where `stages` have heads of their own, a line for each and one for the last stage; likewise
+    for the metrics `beside` it, which has the name of each line."""
+    own = {f"stage {stage}": of_stage(name, stage) for stage in stages} | {LAST: name}
+    names = beside or own
     read = services.backend().runs.metrics.curve
     points = [(line, p) for line, each in names.items() for p in read(run_id, each, POINTS)]
     drawn = {X: [point.step for _, point in points], Y: [point.value for _, point in points]}
-    lines = [*names] if stages else []
+    lines = [*names] if len(names) > 1 else []
     if lines:
         drawn |= {LINES: [line for line, _ in points]}
-    how = curve(len(points), name=name, target=target, share=share, marks=marks, lines=lines)
+    how = curve(
+        len(points),
+        name=name,
+        target=target,
+        share=share,
+        marks=marks,
+        lines=lines,
+        values=[point.value for _, point in points],
+    )
     st.vega_lite_chart(drawn, how, key=f"curve-{name}", alt=f"{name} over the minibatches")

@@ -16,15 +16,17 @@ GONE = "It may have been deleted, or the address is wrong."
 Tone = Literal["gray", "green", "red", "orange"]
 
 
-def page_header(title: str, line: str = "") -> DeltaGenerator:
+def page_header(title: str, line: str = "", remark: str = "") -> DeltaGenerator:
     """Draw title and line; the container that comes back takes the buttons. The browser's tab
-    gets the title too. `title` is text, `line` is Markdown."""
+    gets the title too. `title` and `remark` are text, `line` is Markdown. What comes and goes is a
+    `remark` beside the title, where it takes no line of its own and moves nothing."""
     tab_title(title)
     with st.container(
         horizontal=True, vertical_alignment="bottom", key="page-header", gap="medium"
     ):
         with st.container(width="stretch", gap=None):
-            st.title(plain(title), anchor=False)
+            said = f" &ensp;:small[:small[:gray[{plain(remark)}]]]" if remark else ""
+            st.title(plain(title) + said, anchor=False)
             if line:
                 st.caption(line)
         return st.container(horizontal=True, width="content", gap="small")

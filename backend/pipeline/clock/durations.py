@@ -13,6 +13,10 @@ from backend.pipeline.program import Program
 
 ACTIONS: list[Any] = [FACTS[kind].action for kind in Kind]
 
+FEW = 4
+"""Times as many as there are rows, up to which all codes that may be are counted: replicas of two
+stages make very many pairs, of which few hand on to each other."""
+
 
 class Durations(Protocol):
     """How long things take, in seconds, not negative."""
@@ -93,7 +97,10 @@ def _collectives(program: Program, places: Ints, durations: Durations) -> Floats
 
 
 def _asked(code: Ints, size: int, ask: Callable[[int], float]) -> Floats:
-    """`ask` of every code, asked once each."""
+    """`ask` of every code, asked once each; `size` is more than any."""
+    if size > FEW * len(code):
+        known, place = np.unique(code, return_inverse=True)
+        return np.array([ask(one) for one in known.tolist()])[place]
     answers = np.zeros(size)
     for one in np.flatnonzero(np.bincount(code, minlength=size)).tolist():
         answers[one] = ask(one)

@@ -1,17 +1,16 @@
 """The walk where ranks share links or devices: action by action, in the order of time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heappushpop, heapreplace
 from itertools import chain
-from math import inf
 
 import numpy as np
 
+from backend.pipeline.clock.sums import NumberedRing, SharedSums
 from backend.pipeline.clock.waits import Waits
 from backend.pipeline.clock.walk import NOT_YET, Walked
 from backend.pipeline.kinds import Floats
-from backend.pipeline.links import SumPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +19,6 @@ class Cores:
 
     hosts: tuple[int, ...]
     each: int
-
-
-NumberedRing = tuple[Mapping[int, tuple[tuple[int, float], ...]], tuple[SumPart, ...]]
-"""A `Ring` whose links are numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +43,28 @@ class Shared:
         for path, sender in zip(self.paths, self.senders, strict=True):
             for link in path:
                 senders.setdefault(link, set()).add(sender)
-        rings = {id(ring): ring[0] for ring in self.rings if ring}
-        for links in chain.from_iterable(ring.values() for ring in rings.values()):
-            for link, _ in links:
-                senders.setdefault(link, set()).add(ON_RING)
+        for link in self._on_rings:
+            senders.setdefault(link, set()).add(ON_RING)
         return [all(len(senders[link]) == 1 for link in path) for path in self.paths]
 
     @property
     def num_links(self) -> int:
-        uses = (links for ring in self.rings if ring for links in ring[0].values())
-        on_rings = (link for links in uses for link, _ in links)
-        return 1 + max((*(link for path in self.paths for link in path), *on_rings), default=0)
+        on_paths = (link for path in self.paths for link in path)
+        return 1 + max((*on_paths, *self._on_rings), default=0)
+
+    @property
+    def _on_rings(self) -> set[int]:
+        kinds = {id(ring): ring[0] for ring in self.rings if ring}
+        uses = chain.from_iterable(ring.values() for ring in kinds.values())
+        return {link for links in uses for link, _ in links}
 
 
 def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Walked:
     """What `walk` does, with shared links and devices given to those that come first; of several
     at once the lowest rank. Each turn of a rank is one action (a receive, a compute or
     collective, a send). A sum whose links are shared goes piece by piece, so that messages come
-    between; one that could have begun before all ranks had come gets what was free then."""
+    between (`sums`); one that could have begun before all ranks had come gets what was free then.
+    """
     bounds = plan.bounds.tolist()
     needs, gives, channels = plan.needs.tolist(), plan.gives.tolist(), plan.channels.tolist()
     took, hop, alone = busy.tolist(), hops.tolist(), plan.alone.tolist()
@@ -83,15 +82,19 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     present: dict[int, list[int]] = {}
     parked: dict[int, int] = {}
     ready = [(0.0, rank) for rank in range(num_ranks)]
-    parts_end, parts_done = [-inf] * num_ranks, [0] * num_ranks
+    sums = SharedSums(shared.rings, free)
+    summing = sums.waiting
+    crossed = [sums.groups(path) for path in shared.paths]
     again: tuple[float, int] | None = None
     has_own = not hosts and len(set(shared.devices)) == num_ranks
     own, paths, latency, rings = shared.own, shared.paths, shared.latency, shared.rings
-    while again or ready:
-        now, rank = heappushpop(ready, again) if again else heappop(ready)
-        again = None
+    stays = False  # what a rank shares with nobody it goes on with at once
+    while stays or again or ready:
+        if not stays:
+            now, rank = heappushpop(ready, again) if again else heappop(ready)
+        stays, again = False, None
         node, stop = at[rank], bounds[rank + 1]
-        if has_own and stage[rank] == RECEIVE:  # what a rank shares with nobody takes no turns
+        if has_own and stage[rank] == RECEIVE:
             before, is_parked = now, False
             while node < stop and not alone[node] and (need := needs[node]) >= -1:
                 if need >= 0:
@@ -122,36 +125,19 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             at[rank], clock[rank] = node, now
             if is_parked:
                 continue
-            if now > before or stage[rank] == SEND:
+            if stage[rank] == SEND or (now > before and (node == stop or needs[node] >= -1)):
                 again = now, rank
                 continue
         if node == stop:
             continue
         need = needs[node]
-        if stage[rank] == SUM and (ring := rings[-2 - need]):
-            links, parts = ring[0].get(rank, ()), ring[1]
-            began, end = begun[-2 - need], parts_end[rank]
-            done, count = parts_done[rank], len(parts)
-            while done < count and (end <= now or not links):
-                part = parts[done]
-                begin = began - part.before
-                if end > begin:
-                    begin = end
-                for link, _ in links:
-                    if free[link] > begin:
-                        begin = free[link]
-                for link, share in links:
-                    free[link] = begin + share * part.seconds
-                end = begin + part.seconds
-                done += 1
-            if done < count:
-                parts_end[rank], parts_done[rank] = end, done
-                again = end, rank
-                continue
-            parts_end[rank], parts_done[rank] = -inf, 0
-            starts[node], ends[node] = began, end if end > began else began
-            stage[rank], at[rank], clock[rank] = RECEIVE, node + 1, ends[node]
-            again = clock[rank], rank
+        if stage[rank] == SUM:
+            is_known, end = sums.ends(rank, now)
+            if is_known:
+                starts[node], ends[node], clock[rank] = begun[-2 - need], end, end
+                stage[rank], at[rank] = RECEIVE, node + 1
+                now, stays = end, has_own
+            again = end, rank
             continue
         if stage[rank] == RECEIVE:
             if need >= 0 and arrivals[need] < 0.0:
@@ -170,6 +156,9 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             ends[node] = now
             give, channel = gives[node], channels[node]
             begin, path = now, paths[channel]
+            for group in crossed[channel]:
+                if summing[group]:
+                    sums.settle(group, (now, rank))
             for link in path:
                 if free[link] > begin:
                     begin = free[link]
@@ -181,7 +170,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             if give in parked:
                 other = parked.pop(give)
                 heappush(ready, (clock[other], other))
-            stage[rank], at[rank] = RECEIVE, node + 1
+            stage[rank], at[rank], stays = RECEIVE, node + 1, has_own
             again = now, rank
             continue
         if need < -1:
@@ -192,10 +181,16 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             present.setdefault(collective, []).append(rank)
             if missing[collective]:
                 continue
-            if rings and rings[collective]:
+            if rings and (ring := rings[collective]):
                 for other in sorted(present.pop(collective)):
-                    stage[other] = SUM
-                    heappush(ready, (begun[collective], other))
+                    is_known, end = sums.begin(other, ring, begun[collective])
+                    if is_known:
+                        place = at[other]
+                        starts[place], ends[place], clock[other] = begun[collective], end, end
+                        stage[other], at[other] = RECEIVE, place + 1
+                    else:
+                        stage[other] = SUM
+                    heappush(ready, (end, other))
                 continue
             for other in sorted(present.pop(collective)):
                 place = at[other]

@@ -23,6 +23,8 @@ from backend.pipeline.rows import Rows
 if TYPE_CHECKING:
     from backend.pipeline.program import Program
 
+MOST_COUNTED = 1_000_000
+"""Pairs of ranks up to which all are counted, to find those that send; of more these are sorted."""
 Place = tuple[int, int]
 """An action of a program: (rank, index)."""
 
@@ -127,7 +129,7 @@ def _channels(source: Ints, to: Ints, num_ranks: int) -> tuple[Ints, Ints]:
     row's among them."""
     wide = int(to.max(initial=0)) + 1
     pair = source * wide + to
-    if wide > num_ranks:  # an unsound program may send to any number: nothing is counted up to it
+    if wide > num_ranks or wide * num_ranks > MOST_COUNTED:  # an unsound one sends to any number
         names, number = np.unique(pair, return_inverse=True)
         return np.stack((names // wide, names % wide)), number
     is_used = np.bincount(pair) > 0
@@ -189,7 +191,9 @@ def _collectives(program: "Program", places: Ints) -> tuple[Ints, Ints]:
     number = coded(name, nth(coded(name, rank)))
     first = np.unique(number, return_index=True)[1]
     come = np.bincount(number)
-    belongs = np.array([[r in group for r in range(program.num_ranks)] for group in rows.groups])
+    belongs = np.zeros((len(rows.groups), program.num_ranks), np.bool_)
+    for members, group in zip(belongs, rows.groups, strict=True):
+        members[[one for one in group if 0 <= one < program.num_ranks]] = True
     expected = np.bincount(number, belongs[rows.peer, rank])
     asked = np.array([len(group) for group in rows.groups])[rows.peer[first]]
     return number, np.where(expected < asked, come + 1, come)

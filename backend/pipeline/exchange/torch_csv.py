@@ -1,4 +1,5 @@
-"""Torch's compute-only CSV, both ways: one row per rank, cells such as 0F0, 1I2, 1W2, 0B3.
+"""Torch's compute-only CSV, both ways: one row per rank, cells such as 0F0, 1I2, 1W2, 0B3. A
+pair that torch overlaps, (0F3;3B1)OVERLAP_F_B, is read in turn, as its runtime computes it.
 
 The form of `torch.distributed.pipelining` 2.13 (`_dump_csv`, `_load_csv` with
 format="compute_only"). It is one batch of one pipeline: it has no versions, updates, replicas
@@ -18,6 +19,8 @@ from backend.pipeline.order import Order
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
+
+PAIR_OPENS, PAIR_CLOSES = "(", ")OVERLAP_F_B"
 
 
 def write_csv(program: Program) -> str:
@@ -84,16 +87,22 @@ def _rows(text: str) -> list[list[str]]:
 
 
 def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
-    for cell in row:
-        if not cell.strip():
-            continue
-        found = computed(cell.strip())
+    for part in (part for cell in row for part in _parts(cell.strip())):
+        found = computed(part)
         if found is None:
             raise InvalidInput(
-                f"row {number}: {cell.strip()!r} is not a computation",
+                f"row {number}: {part!r} is not a computation",
                 advice="Export with format='compute_only': cells look like 0F0, 1I2, 1W2 or 0B3.",
             )
         yield found
+
+
+def _parts(cell: str) -> list[str]:
+    """Those of a pair; the cell itself, which may be empty."""
+    if cell.startswith(PAIR_OPENS) and cell.endswith(PAIR_CLOSES):
+        inner = cell.removeprefix(PAIR_OPENS).removesuffix(PAIR_CLOSES)
+        return [part.strip() for part in inner.split(";")]
+    return [cell] if cell else []
 
 
 def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:

@@ -125,9 +125,8 @@ class Schedule:
     @property
     def averages(self) -> bool:
         """Whether several parallel pipelines can exchange what they learned after each update:
-        not where an update changes weights under forwards that still wait for their backward. Of
-        stages with losses of their own nobody has tried it."""
-        return self.consistent and not self.local
+        not where an update changes weights under forwards that still wait for their backward."""
+        return self.consistent
 
     @property
     def recomputation_frees(self) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from backend.cluster.ring import RingLinks
@@ -18,7 +19,9 @@ class ExchangeSeconds(NamedTuple):
     sums: float = 0.0
 
     def plus(self, other: "ExchangeSeconds") -> "ExchangeSeconds":
-        return ExchangeSeconds(*(a + b for a, b in zip(self, other, strict=True)))
+        return ExchangeSeconds(
+            self.forward + other.forward, self.backward + other.backward, self.sums + other.sums
+        )
 
 
 @dataclass(frozen=True)
@@ -80,30 +83,34 @@ class StageReplicas:
         self, unit: ChannelUnit, kind: LayerType, channels: tuple[float, ...]
     ) -> ExchangeSeconds:
         """What a run exchanges for a layer of which each has its part of `channels`: it gathers
-        all rows, or all columns of its own ones, and adds partial sums up on all; tensors come
-        and go by samples (workers/runtime/compute/channels)."""
-        rows, columns = (1 - min(each) for each in (self.parts, channels))
-        read, given = self._gathered(rows, unit.read), self._gathered(rows, unit.made)
+        all rows, passes rows on as columns and back, and adds up partial sums of own rows; tensors
+        come and go by samples (workers/runtime/compute/channels)."""
+        rows = 1 - min(self.parts)
+        pairs = list(zip(self.parts, channels, strict=True))
+        passed = max(max(row * (1 - column), column * (1 - row)) for row, column in pairs)
         match kind:
             case LayerType.SAMPLES:
                 return ExchangeSeconds()
             case LayerType.INPUTS:
-                back = self._gathered(columns, unit.read_back)
-                return ExchangeSeconds(read + self._added(unit.made), given + back)
+                of_read, of_made = passed, rows
             case LayerType.OUTPUTS:
-                there = self._gathered(columns, unit.made)
-                return ExchangeSeconds(read + there, given + self._added(unit.read_back))
+                of_read, of_made = rows, passed
+        made = self._gathered(of_made, unit.made)
+        there, back = (self._gathered(of_read, each) for each in (unit.read, unit.read_back))
+        return ExchangeSeconds(there + made, made + back)
 
     def sent_in_a_run(self, unit: ChannelUnit, kind: LayerType) -> float:
-        """Bytes that all of them send for that, per update."""
+        """Bytes that all of them send for that, per update. Of what is gathered or added up each
+        of the others is sent every row; of what is passed on as columns the row but for a part."""
+        replicas = len(self.parts)
         match kind:
             case LayerType.SAMPLES:
                 return 0.0
             case LayerType.INPUTS:
-                there, back = unit.read + 2 * unit.made, unit.made + unit.read_back
+                gathered, passed = 2 * unit.made, unit.read + unit.read_back
             case LayerType.OUTPUTS:
-                there, back = unit.read + unit.made, unit.made + 2 * unit.read_back
-        return (len(self.parts) - 1) * self.num_microbatches * (there + back)
+                gathered, passed = unit.read + unit.read_back, 2 * unit.made
+        return (replicas - 1) * self.num_microbatches * (gathered + passed / replicas)
 
     @cached_property
     def _different(self) -> frozenset[tuple[float, float]]:
@@ -119,14 +126,23 @@ class StageReplicas:
         summed = num_bytes * self._together
         return self.num_rounds * self.links.seconds(summed) if summed else 0.0
 
-    def _gathered(self, lacked: float, num_bytes: int) -> float:
-        """Everything of a round, of which a replica lacks this share."""
-        return self.num_rounds * self.links.receiving(lacked * num_bytes * self._together)
+    def _gathered(self, share: float, num_bytes: int) -> float:
+        """Of all microbatches of a round the replica that takes or gives most has this share to
+        move."""
+        return self.num_rounds * self.links.receiving(share * num_bytes * self._together)
 
     def _moved(self, has: Held, needs: Held, num_bytes: int) -> float:
         """By the replica that lacks most."""
-        share = max(lacked(has, needs, part) for part, _ in self._different)
+        share = self._most_lacked[has, needs]
         return self.num_rounds * self.links.receiving(share * num_bytes * self._together)
+
+    @cached_property
+    def _most_lacked(self) -> dict[tuple[Held, Held], float]:
+        """The largest share that a replica lacks of what it needs."""
+        return {
+            (has, needs): max(lacked(has, needs, part) for part, _ in self._different)
+            for has, needs in product(Held, Held)
+        }
 
     def _again(self) -> float:
         """How many times as long as of one microbatch an update computes what each has to itself

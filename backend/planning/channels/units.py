@@ -72,7 +72,7 @@ def _units(graph: "_Graph", first: int, stop: int) -> Iterator[ChannelUnit]:
 
 def _unit(graph: "_Graph", start: int, end: int, is_joined: bool) -> ChannelUnit:
     layer, following = graph.layers[start], graph.layers[start + 1 : end]
-    read, read_back = graph.read[start], graph.read_back[start]
+    read, read_back = graph.graph.read_bytes[start], graph.read_back[start]
     looks_up = layer.kind.startswith("Embedding")
     return ChannelUnit(
         start,
@@ -117,8 +117,16 @@ class _Graph:
         """Bytes of the gradient of its output; of a model's end, which a loss reads, of all."""
         if not self._readers[layer]:
             return self.layers[layer].output_bytes
-        made = (each for each in self.graph.tensors if each.producer == layer)
-        return sum(each.bytes for each in made if each.has_gradient)
+        return self._given_back.get(layer, 0)
+
+    @cached_property
+    def _given_back(self) -> dict[int, int]:
+        """Bytes of the gradients that each layer gets of the tensors that it makes."""
+        found: dict[int, int] = {}
+        for tensor in self.graph.tensors:
+            if tensor.has_gradient:
+                found[tensor.producer] = found.get(tensor.producer, 0) + tensor.bytes
+        return found
 
     @cached_property
     def tied(self) -> set[int]:
@@ -126,19 +134,12 @@ class _Graph:
         return {layer for tie in ties for layer in (tie.owner, *tie.readers)}
 
     @cached_property
-    def read(self) -> dict[int, int]:
-        return self._sum(only_back=False)
-
-    @cached_property
     def read_back(self) -> dict[int, int]:
-        return self._sum(only_back=True)
-
-    def _sum(self, only_back: bool) -> dict[int, int]:
-        """Bytes of the tensors that each layer reads, or of those that have a gradient."""
+        """Bytes of the tensors with a gradient that each layer reads."""
         found: defaultdict[int, int] = defaultdict(int)
         for tensor in self.graph.tensors:
             for reader in tensor.readers:
-                found[reader] += tensor.bytes * (tensor.has_gradient or not only_back)
+                found[reader] += tensor.bytes * tensor.has_gradient
         return found
 
     @cached_property

@@ -18,8 +18,9 @@ With as many layers to place, fewer devices behind are never worse: per cut that
 fewest are kept, and per joined cut the fewest for each size of what a machine holds of a copy.
 """
 
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -27,53 +28,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.planning.cost import ROUNDING, Floats, members_needed, no_fewer
+from backend.planning.pipedream.counted import (
+    LEAST_JOINED,
+    CountedStage,
+    FewestBehind,
+    Joined,
+    numbers_of_copies,
+)
 from backend.planning.pipedream.feasibility import PER_BOUND, PER_CUT, START, STEP
 from backend.planning.pipedream.plan_space import PlanSpace
+from backend.planning.replica_bounds import Bounds
 
 Ints = NDArray[np.int64]
-FEW_COPIES = 32
-"""Up to so many each number of copies is thought of, of more some that stand for those up to the
-next: with the devices of the fewest and the time of the most."""
-COARSER = 1.1
-LEAST_JOINED = 2
-"""Stages on each machine that copies have, of one device at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountedStage:
-    """A stage between two ideals, on so many devices anywhere."""
-
-    first: int
-    stop: int
-    replicas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Stages in `copies` that are each within a machine; one stage alone is anywhere, as 0."""
-
-    copies: int
-    shares: tuple[CountedStage, ...]
-
-
-@dataclass
-class _Reached:
-    """Per ideal, and per devices of a copy that its machine holds already, the fewest devices
-    behind; and from which step they come."""
-
-    fewest: Floats
-    origin: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.origin = np.full(self.fewest.shape, -1, dtype=np.int64)
-
-    def note(self, at: Ints, behind: Floats, step: int) -> None:
-        """Keep `behind` where they are fewer; `at` counts through both axes."""
-        fewest = self.fewest.reshape(-1)
-        better = behind < fewest[at]
-        if better.any():
-            fewest[at[better]] = behind[better]
-            self.origin.reshape(-1)[at[better]] = step
+SOURCES, BEHIND = 64, 16
+"""Of what is behind a stop so much is looked at together, and where memory is asked for."""
+Source = tuple[int, int, int]
+"""The place in `AnyOrder.copies`, -1 where nothing is joined, devices of a copy and in all."""
 
 
 @dataclass
@@ -108,10 +78,12 @@ class AnyOrder:
         least = self.space.compute / max(self.limit, 1e-300)
         self.needed = np.ceil(least * (1 - ROUNDING)).clip(0, 2**31)
         self.steps: list[tuple[int, int, int, int]] = []
-        self.copies = _copies(self.machines, self.block)
+        self.copies = numbers_of_copies(self.machines, self.block)
         self.widths = [self._widest(least) for least, _ in self.copies]
-        self.free = _Reached(np.full((len(ideals), 1), inf))
-        self.joined = [_Reached(np.full((len(ideals), wide + 1), inf)) for wide in self.widths]
+        self.free = FewestBehind(np.full((len(ideals), 1), inf))
+        columns = sum(wide + 1 for wide in self.widths)
+        self.joined = FewestBehind(np.full((len(ideals), columns), inf))
+        self.place_of = np.repeat(np.arange(len(self.widths)), [wide + 1 for wide in self.widths])
 
     def run(self) -> tuple[Joined, ...] | None:
         """Stages within the limit, those near the input first; None where there are none. Raises
@@ -132,21 +104,29 @@ class AnyOrder:
         widths = range(1, most + 1)
         return max(wide for wide in widths if self.machines * (self.block // wide) >= copies)
 
-    def _sources(self, stop: int) -> list[tuple[int, int, int]]:
+    def _sources(self, stop: int) -> list[Source]:
         """What is behind `stop`: the place in `copies` (-1 = not joined), devices of a copy and
         in all; without those that are no better than another."""
         found = []
         if self.free.fewest[stop, 0] < self.devices:
             found.append((-1, 0, int(self.free.fewest[stop, 0])))
-        for place, reached in enumerate(self.joined):
-            best = inf
-            for wide in np.flatnonzero(np.isfinite(reached.fewest[stop, :-1])).tolist():
-                if reached.fewest[stop, wide] < best:
-                    best = reached.fewest[stop, wide]
-                    found.append((place, wide, int(best)))
+        reached = self.joined.fewest[stop]
+        columns = np.flatnonzero(reached < inf)
+        places, offsets = self.place_of[columns], self._columns[:, 3]
+        best, before = inf, -1
+        for place, wide, behind in zip(
+            places.tolist(),
+            (columns - offsets[places]).astype(np.int64).tolist(),
+            reached[columns].tolist(),
+            strict=True,
+        ):
+            best, before = (best if place == before else inf), place
+            if behind < best:
+                best = behind
+                found.append((place, wide, int(behind)))
         return found
 
-    def _extend(self, stop: int, sources: list[tuple[int, int, int]]) -> None:
+    def _extend(self, stop: int, sources: list[Source]) -> None:
         space, least = self.space, min(behind for _, _, behind in sources)
         firsts = self.open[: np.searchsorted(self.open, stop)]
         space.work.spend(STEP + PER_CUT * len(firsts))
@@ -155,20 +135,39 @@ class AnyOrder:
         firsts = firsts[space.ideals.nested_in(firsts, stop)]
         if not len(firsts):
             return
-        needed = self._needed(firsts, stop)
-        known: dict[int, tuple[Floats, Floats]] = {}
-        for place, wide, behind in sources:
-            if behind not in known:
-                known[behind] = self._fewest(firsts, stop, behind, needed)
-            space.work.spend(STEP / 2 * (1 if place >= 0 else len(self.copies)))
-            self.steps.append((stop, place, wide, behind))
-            inside, outside = known[behind]
-            if place < 0:
-                self._alone(firsts, np.fmin(inside, outside), behind)
-                for other in range(len(self.copies)):
-                    self._join(firsts, other, 0, behind, (inside, outside))
-            else:
-                self._join(firsts, place, wide, behind, (inside, outside))
+        behinds = {behind: row for row, behind in enumerate(dict.fromkeys(s[2] for s in sources))}
+        bounds = [space.bounds(behind) for behind in behinds] if space.memory else []
+        self._count(sources, behinds, bounds, len(firsts))
+        fewest = self._fewest(firsts, stop, len(behinds), bounds)
+        rows = [behinds[behind] for _, _, behind in sources]
+        step = len(self.steps)
+        self.steps += [(stop, *source) for source in sources]
+        if sources[0][0] < 0:
+            inside, outside = fewest[:, rows.pop(0)]
+            behind = sources.pop(0)[2]
+            self._alone(firsts, np.fmin(inside, outside), behind, step)
+            self._begin(firsts, behind, (inside, outside), step)
+            step += 1
+        for at in range(0, len(sources), SOURCES):
+            some = slice(at, at + SOURCES)
+            self._join(firsts, np.array(sources[some]), fewest[:, rows[some]], step + at)
+
+    def _count(
+        self,
+        sources: list[Source],
+        behinds: Iterable[int],
+        bounds: list[Bounds],
+        cuts: int,
+    ) -> None:
+        """Count the work for stages from `cuts` of them to what is behind."""
+        held = [PER_BOUND * cuts * len(each.replicas) for each in bounds]
+        first = dict(zip(behinds, held, strict=True)) if bounds else dict.fromkeys(behinds, 0.0)
+        amounts = []
+        for place, _, behind in sources:
+            if behind in first:
+                amounts += [first.pop(behind), PER_CUT * cuts]
+            amounts.append(STEP / 2 * (1 if place >= 0 else len(self.copies)))
+        self.space.work.spend_each(amounts)
 
     def _needed(self, firsts: Ints, stop: int) -> list[tuple[Any, Any]]:
         """The `members_needed` at each level."""
@@ -178,51 +177,84 @@ class AnyOrder:
             for bandwidth in self.space.cluster.slowest
         ]
 
-    def _fewest(
-        self, firsts: Ints, stop: int, behind: int, needed: list[tuple[Any, Any]]
-    ) -> tuple[Floats, Floats]:
-        """The fewest replicas within one machine, and over several; infinite where none do."""
+    def _fewest(self, firsts: Ints, stop: int, behinds: int, bounds: list[Bounds]) -> Floats:
+        """[0 or 1, number of what is behind, first]: the fewest replicas within one machine, and
+        over several; infinite where none do."""
         space = self.space
         least: Floats | float = 1.0
         if space.memory is not None:
-            bounds = space.bounds(behind)
-            space.work.spend(PER_BOUND * len(firsts) * len(bounds.replicas))
-            least = space.memory.fewest_replicas(space.ideals, firsts, stop, bounds)
-        space.work.spend(PER_CUT * len(firsts))
-        found = [np.full(len(firsts), inf), np.full(len(firsts), inf)]
+            parts = (Bounds.of(bounds[at : at + BEHIND]) for at in range(0, behinds, BEHIND))
+            rule, ideals = space.memory, space.ideals
+            each = [rule.fewest_replicas(ideals, firsts, stop, part) for part in parts]
+            least = np.concatenate(each)
+        found = np.full((2, behinds, len(firsts)), inf)
         inner = 0
-        for level, (alone, several) in enumerate(needed, start=1):
-            outside = level > self.tier
+        for level, (alone, several) in enumerate(self._needed(firsts, stop), start=1):
+            outside = int(level > self.tier)
             at_least = np.maximum(least, max(inner + 1, LEAST_JOINED) if outside else inner + 1)
             count = no_fewer(alone, several, at_least)
             fits = np.isinf(found[outside]) & (count <= self.sizes[level])
-            found[outside][fits] = count[fits]
+            found[outside] = np.where(fits, count, found[outside])
             inner = 0 if level == self.tier else self.sizes[level]
-        return found[0], found[1]
+        return found
 
-    def _alone(self, firsts: Ints, replicas: Floats, behind: int) -> None:
+    def _alone(self, firsts: Ints, replicas: Floats, behind: int, step: int) -> None:
         """Stages that are not joined to the one in front."""
         total = behind + replicas
         fits = self.crosses[firsts] & (total + self.needed[firsts] <= self.devices)
-        self.free.note(firsts[fits], total[fits], len(self.steps) - 1)
+        self.free.note(firsts[fits], total[fits], step)
 
-    def _join(
-        self, firsts: Ints, place: int, wide: int, behind: int, fewest: tuple[Floats, Floats]
-    ) -> None:
-        """Stages of copies that have `wide` devices each behind: their first ones, or those joined
-        to the stage in front."""
-        least, most = self.copies[place]
-        each = fewest[0] if most == 1 else np.ceil(fewest[1] / most)
+    def _begin(self, firsts: Ints, behind: int, fewest: tuple[Floats, Floats], step: int) -> None:
+        """The last stages of copies, of every number of them: joined to the stage in front."""
+        heavy = ~self.crosses[firsts]
+        firsts, inside, outside = firsts[heavy], fewest[0][heavy], fewest[1][heavy]
+        if not len(firsts):
+            return
+        least, most, widths, offsets = self._columns.T[:, :, None]
+        held = np.where(most == 1, inside, np.ceil(outside / most))
+        total = behind + least * held
+        goes_on = (held < widths) & (total + self.needed[firsts] <= self.devices)
+        goes_on &= self.sharers[firsts] <= most
+        self._hold(firsts, offsets + held, total, goes_on, np.full(len(total), step))
+
+    @cached_property
+    def _columns(self) -> Floats:
+        """Of each number of copies the fewest and the most, the width, and the column of `joined`
+        with which its devices of a copy begin."""
+        ends = np.cumsum([wide + 1 for wide in self.widths])
+        offsets = [0, *ends[:-1].tolist()]
+        each = zip(self.copies, self.widths, offsets, strict=True)
+        return np.array([(*copies, wide, offset) for copies, wide, offset in each], np.float64)
+
+    def _join(self, firsts: Ints, sources: Ints, fewest: Floats, step: int) -> None:
+        """Stages of copies that have some devices each behind: their first ones, or those joined to
+        the stage in front. `fewest` has those of each of the `sources`."""
+        places, wide, behind = sources.T[:, :, None]
+        least, most, widths, offsets = self._columns[places[:, 0]].T[:, :, None]
+        each = np.where(most == 1, fewest[0], np.ceil(fewest[1] / most))
         total, held = behind + least * each, wide + each
-        within = (held <= self.widths[place]) & (total + self.needed[firsts] <= self.devices)
-        if wide:
-            ends = within & self.crosses[firsts]
-            self.free.note(firsts[ends], total[ends], len(self.steps) - 1)
-        goes_on = within & ~self.crosses[firsts] & (self.sharers[firsts] <= most)
-        goes_on &= held < self.widths[place]
-        if goes_on.any():
-            at = firsts[goes_on] * (self.widths[place] + 1) + held[goes_on].astype(np.int64)
-            self.joined[place].note(at, total[goes_on], len(self.steps) - 1)
+        within = (held <= widths) & (total + self.needed[firsts] <= self.devices)
+        crosses = self.crosses[firsts]
+        ends = np.where(within & crosses, total, inf)
+        first = ends.argmin(axis=0)
+        self.free.note(firsts, ends[first, np.arange(len(firsts))], step + first)
+        goes_on = within & ~crosses & (self.sharers[firsts] <= most) & (held < widths)
+        self._hold(firsts, offsets + held, total, goes_on, step + np.arange(len(sources)))
+
+    def _hold(
+        self,
+        firsts: Ints,
+        columns: Floats,
+        total: Floats,
+        goes_on: NDArray[np.bool_],
+        steps: Ints,
+    ) -> None:
+        """Remember what goes on in the stage in front, with so many devices of each copy: of each
+        step a row."""
+        row, at = goes_on.nonzero()
+        if len(row):
+            where = firsts[at] * self.joined.fewest.shape[1] + columns[goes_on].astype(np.int64)
+            self.joined.note(where, total[goes_on], steps[row])
 
     def _trace(self) -> tuple[Joined, ...]:
         found: list[Joined] = []
@@ -230,8 +262,8 @@ class AnyOrder:
         shares: list[CountedStage] = []
         last = len(self.space.ideals) - 1
         while first < last:
-            reached = self.free if place < 0 else self.joined[place]
-            came = reached.origin[first, wide]
+            column = int(self._columns[place, 3]) + wide
+            came = self.free.origin[first, 0] if place < 0 else self.joined.origin[first, column]
             stop, behind_place, wide, behind = self.steps[int(came)]
             shares.append(CountedStage(first, stop, total - behind))
             if behind_place < 0:
@@ -240,15 +272,3 @@ class AnyOrder:
                 shares = []
             first, place, total = stop, behind_place, behind
         return tuple(found)
-
-
-def _copies(machines: int, block: int) -> list[tuple[int, int]]:
-    """The fewest and the most of each number of copies that is thought of, one and then the largest
-    first: up to as many as there are machines, times the smallest pipelines that are in each."""
-    most = machines * (block // LEAST_JOINED)
-    starts = list(range(1, min(FEW_COPIES, most) + 1))
-    starts += accumulate(range(64), lambda at, _: int(at * COARSER) + 1, initial=FEW_COPIES + 1)
-    starts = [start for start in starts if start <= most] or [1]
-    ends = [*(start - 1 for start in starts[1:]), max(most, 1)]
-    one, *others = zip(starts, ends, strict=True)
-    return [one, *reversed(others)]

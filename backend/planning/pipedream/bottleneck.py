@@ -13,18 +13,21 @@ the paper's formulas (backend.planning.cost) to any placement:
 Not counted, as in the paper: latency, links shared by neighbouring stages.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backend.cluster.cluster import Cluster
 from backend.planning.cost import cut_seconds, stage_seconds
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
+Ints = NDArray[np.int64]
 MOST_PAIRS = 100_000
 """Pairs of replicas that are looked at one by one; where round robin makes more of them the
 whole cut is charged at the slowest level that its devices span."""
@@ -73,13 +76,16 @@ class CostModel:
         size = self.profile.graph.exchanged_bytes[before.stop - 1]
         top = self.cluster.span((*before.devices, *after.devices))
         sizes = self.cluster.sizes
-        if not top or _part(_pairs(before, after), sizes[top - 1]):  # often the first pair does
+        if not top or _part(*_first_pair(before, after), sizes[top - 1]):  # often it does
             return float(cut_seconds(size, self.cluster.slowest[top - 1]))
-        pairs = list(_pairs(before, after))
-        climbs = next((n for n in range(top - 1, 0, -1) if _part(pairs, sizes[n - 1])), 0)
-        blocks = Counter(pair[0] // sizes[climbs] for pair in pairs)
-        share = max(blocks.values()) / len(pairs)
-        return float(cut_seconds(size, self.cluster.slowest[climbs - 1])) * share
+        here, there = _pairs(before, after)
+        levels = range(top, 0, -1)
+        climbs = next((n for n in levels if _part(here, there, sizes[n - 1])), 0)
+        seconds = float(cut_seconds(size, self.cluster.slowest[climbs - 1]))
+        if climbs == top:
+            return seconds
+        blocks = np.bincount(here // sizes[climbs])
+        return seconds * (int(blocks.max()) / len(here))
 
     def copies(self, run: Sequence[Stage], machines: int, level: int) -> float:
         """T^k of a pipeline on `machines` members of `level`."""
@@ -93,19 +99,12 @@ class CostModel:
         return float(stage_seconds(seconds, weights, machines, bandwidth, self.overlap))
 
     def _compute(self, stage: Stage) -> float:
-        return self._seconds[stage.stop] - self._seconds[stage.first]
+        seconds = self.profile.seconds_in_front
+        return seconds[stage.stop] - seconds[stage.first]
 
     def _weights(self, stage: Stage) -> float:
-        return self._parameters[stage.stop] - self._parameters[stage.first]
-
-    @cached_property
-    def _seconds(self) -> list[float]:
-        layers = self.profile.layers
-        return list(accumulate((layer.compute_and_update for layer in layers), initial=0.0))
-
-    @cached_property
-    def _parameters(self) -> list[float]:
-        return list(accumulate((x.parameter_bytes for x in self.profile.layers), initial=0))
+        parameters = self.profile.parameters_in_front
+        return parameters[stage.stop] - parameters[stage.first]
 
 
 def _at_home(run: Sequence[Stage], block: int, home: int) -> tuple[Stage, ...]:
@@ -115,19 +114,25 @@ def _at_home(run: Sequence[Stage], block: int, home: int) -> tuple[Stage, ...]:
     )
 
 
-def _part(pairs: Iterable[tuple[int, int]], size: int) -> bool:
+def _part(here: Any, there: Any, size: int) -> bool:
     """Whether the two of a pair stand in different groups of `size` devices."""
-    return any(a // size != b // size for a, b in pairs)
+    return bool(np.any(here // size != there // size))
 
 
-def _pairs(before: Stage, after: Stage) -> Iterator[tuple[int, int]]:
+def _first_pair(before: Stage, after: Stage) -> tuple[int, int]:
+    """That of `_pairs`."""
+    return before.devices[0], after.devices[0]
+
+
+def _pairs(before: Stage, after: Stage) -> tuple[Ints, Ints]:
     """Which replicas hand microbatches to each other, one round of round robin."""
     rounds = lcm(before.replicas, after.replicas)
+    every = (*before.devices, *after.devices)
     if rounds > MOST_PAIRS:
-        yield min(*before.devices, *after.devices), max(*before.devices, *after.devices)
-        return
-    for k in range(rounds):
-        yield before.devices[k % before.replicas], after.devices[k % after.replicas]
+        return np.array([min(every)]), np.array([max(every)])
+    turns = np.arange(rounds)
+    here, there = np.array(before.devices), np.array(after.devices)
+    return here[turns % len(here)], there[turns % len(there)]
 
 
 def _runs(

@@ -138,7 +138,7 @@ class LayingOut:
             return
         self.space.work.spend(STEP + PER_CUT * len(firsts))
         weights = self.space.ideals.weights(firsts, stop)
-        fewest = [] if self.uneven else self._fewest(firsts, stop, taken[0], weights)
+        fewest = weights if self.uneven else self._fewest(firsts, stop, taken[0], weights)
         for count in taken:
             if self.space.memory and count != taken[0] and not (self.uneven or self.space.relaxed):
                 fewest = self._fewest(firsts, stop, count, weights)
@@ -160,8 +160,8 @@ class LayingOut:
         firsts = firsts[within]
         return np.asarray(firsts[self.space.ideals.nested_in(firsts, stop)])
 
-    def _fewest(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> list[Floats]:
-        """Per level: the fewest devices of each stage that reach the limit on its links."""
+    def _fewest(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> Floats:
+        """Per level and stage: the fewest devices that reach the limit on the level's links."""
         space = self.space
         compute = space.between(firsts, stop)
         least: Floats | float = 1.0
@@ -171,12 +171,11 @@ class LayingOut:
             space.work.spend(STEP + PER_BOUND * len(firsts) * len(bounds.replicas))
             least = space.memory.fewest_replicas(space.ideals, firsts, stop, bounds)
             least = np.ceil(least / self.copies)
-        found = []
-        for machine, bandwidth in zip(self.sizes, space.cluster.slowest, strict=False):
-            at_least = self._copied(least, machine, firsts, stop)
-            limit, overlap = self.limit, space.overlap
-            found.append(fewest_members(compute, weights, bandwidth, limit, overlap, at_least))
-        return found
+        machines, links = self.sizes[:-1], np.array(space.cluster.slowest)[:, None]
+        at_least = [self._copied(least, machine, firsts, stop) for machine in machines]
+        rows = np.array(at_least).reshape(len(machines), -1)
+        found = fewest_members(compute, weights, links, self.limit, space.overlap, rows)
+        return np.asarray(found)
 
     def _copied(
         self, least: Floats | float, machine: int, firsts: Ints, stop: int
@@ -202,7 +201,7 @@ class LayingOut:
     def _climb(self, a: int, b: int) -> int:
         return next(n for n, size in enumerate(self.sizes) if a // size == b // size)
 
-    def _place(self, firsts: Ints, stop: int, taken: int, start: int, fewest: list[Floats]) -> None:
+    def _place(self, firsts: Ints, stop: int, taken: int, start: int, fewest: Floats) -> None:
         """Plain stages from `start` on, each within the smallest machine that it fits in."""
         rooms = [size - start % size for size in self.sizes[1:]]
         count = np.where(fewest[0] == 1, 1.0, np.inf)

@@ -78,8 +78,13 @@ class Ideals:
 
     def _alive(self, tensors: Iterable[tuple[Crossing, int]]) -> Floats:
         """The sum of the numbers of those tensors that are made inside each and read outside."""
-        columns = np.ascontiguousarray(self.members.T)
         alive = np.zeros(len(self))
+        if self._are_all_prefixes:
+            for tensor, number in tensors:
+                alive[tensor.producer + 1] += number
+                alive[max(tensor.readers) + 1] -= number
+            return np.asarray(alive.cumsum())
+        columns = np.ascontiguousarray(self.members.T)
         for tensor, number in tensors:
             read = columns[list(tensor.readers)].all(axis=0)
             alive += (columns[tensor.producer] & ~read) * float(number)
@@ -155,14 +160,15 @@ class Ideals:
         return () if order == sorted(order) else tuple(order)
 
     def _sum(self, values: Sequence[float]) -> Floats:
-        if self.members.shape[0] == self.members.shape[1] + 1 and self._is_own_order:
+        if self._are_all_prefixes:
             return np.concatenate([[0.0], np.cumsum(np.array(values, dtype=np.float64))])
         return np.asarray(self.members @ np.array(values, dtype=np.float64))
 
     @cached_property
-    def _is_own_order(self) -> bool:
-        count = self.members.shape[1]
-        return bool((self.members == own_order(count)).all())
+    def _are_all_prefixes(self) -> bool:
+        """Whether they are those of the profile's own order."""
+        own = own_order(self.members.shape[1])
+        return self.members.shape == own.shape and bool((self.members == own).all())
 
 
 def own_order(count: int) -> Bools:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from math import gcd
 
-from backend.planning.pipedream.any_order import CountedStage, Joined
 from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
+from backend.planning.pipedream.counted import CountedStage, Joined
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.plan import Partition, Stage

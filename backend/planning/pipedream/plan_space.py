@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from backend.cluster.cluster import Cluster
 from backend.planning.cost import Floats
-from backend.planning.memory import Bounds, MemoryRule
+from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.candidates import Cells
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.plan import Partition, Stage
+from backend.planning.replica_bounds import Bounds
 from backend.planning.work import SearchWork
 
 Ints = NDArray[np.int64]

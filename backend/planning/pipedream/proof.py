@@ -7,8 +7,9 @@ from math import inf
 import numpy as np
 
 from backend.planning.cost import ROUNDING
-from backend.planning.pipedream.any_order import AnyOrder, Joined
+from backend.planning.pipedream.any_order import AnyOrder
 from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
+from backend.planning.pipedream.counted import Joined
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.packing import better
 from backend.planning.pipedream.plan_space import PlanSpace

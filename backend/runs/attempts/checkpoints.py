@@ -12,10 +12,14 @@ from backend.runs.run import Run, RunError
 RESTARTS = 3
 """Attempts in a row that may end without a newer checkpoint before the run fails."""
 ALL_RESTARTS = 50
-"""Attempts in all that ranks may end, whatever they told of their progress."""
+"""Attempts in all that ranks may end, whatever they told of their progress, or in which nothing
+has begun."""
 OF_RANKS = frozenset({"PeerLost", "RankHung", "RankKilled"})
+NOT_BEGUN = "NotBegun"
+"""The error of an attempt whose agent ended before a rank had begun its work."""
 FAULTS = OF_RANKS | frozenset(
     {
+        NOT_BEGUN,
         "AgentHeldUp",
         "AgentLost",
         "AgentStopped",
@@ -104,17 +108,21 @@ def may_restart(
     attempts: Sequence[StoredAttempt] = (),
 ) -> bool:
     """Does a run with these `attempts`, of which this error ended the last, go on by itself from
-    `newest`? From its beginning only one that a pool carries: its cluster may end a job before
-    there is anything to keep."""
+    `newest`? From its beginning one that has not begun, and one that a pool carries: its cluster
+    may end a job before there is anything to keep. An attempt that has not begun is none in vain,
+    but for a pool, whose jobs may be too short for a beginning."""
     if error is None or error.kind not in FAULTS or run.cancel_requested:
         return False
-    if newest is None and run.spec.pool is None:
+    pooled = run.spec.pool is not None
+    if newest is None and not pooled and error.kind != NOT_BEGUN:
         return False
-    kinds = [each.error.kind for each in attempts[:-1] if each.error] + [error.kind]
-    if sum(kind in OF_RANKS for kind in kinds) >= ALL_RESTARTS:
+    kinds = [each.error.kind if each.error else "" for each in attempts[:-1]] + [error.kind]
+    if sum(kind in OF_RANKS | {NOT_BEGUN} for kind in kinds) >= ALL_RESTARTS:
         return False
     own = newest if newest is not None and newest.run_id == run.id else None
-    return run.attempt - _fruitful(attempts, own) < RESTARTS
+    before = _fruitful(attempts, own)
+    in_vain = run.attempt - before - (0 if pooled else kinds[before:].count(NOT_BEGUN))
+    return in_vain < RESTARTS
 
 
 def _fruitful(attempts: Sequence[StoredAttempt], newest: Checkpoint | None) -> int:

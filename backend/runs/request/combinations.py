@@ -7,9 +7,10 @@ from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.schedules.custom import WITHOUT_RULE
 from backend.pipeline.sound_order import check_order
 from backend.planning.channels.checks import check_splits
+from backend.planning.codec_of_sums import check_codec_of_sums
 from backend.planning.message_codecs import WITHOUT, check_message_codecs, sample_keeper
 from backend.planning.optimizers import optimizer_named
-from backend.planning.thresholds import check_thresholds
+from backend.planning.rounded_sums import RoundedSums
 from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.local_heads import LOCAL_HEADS
 from backend.runs.request.optimizer_checks import (
@@ -123,8 +124,16 @@ def _check_samples(spec: TrainSpec) -> None:
 
 def _check_codec_of_sums(spec: TrainSpec) -> None:
     plan = spec.plan
-    check_thresholds(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
+    check_codec_of_sums(plan.codec_of_sums, max(plan.partition.replicas), plan.shard_state)
     if plan.codec_of_sums is None:
+        return
+    if isinstance(plan.codec_of_sums, RoundedSums):
+        if state_precision_named(spec.state_precision).weight == HALF:
+            raise InvalidInput(
+                "a codec of sums rounds gradients to two bytes, and those of weights in bfloat16 "
+                "have no more",
+                "Keep weights in float32, or leave the codec out.",
+            )
         return
     if spec.precision == "float16" or state_precision_named(spec.state_precision).weight == HALF:
         raise InvalidInput(
@@ -141,10 +150,6 @@ def _check_splits(spec: TrainSpec) -> None:
     check_splits(spec.plan)
     kind = optimizer_named(spec.optimizer.name)
     faults = {
-        "the norm of gradients is not known where slices are elsewhere": (
-            spec.optimizer.clip_norm is not None,
-            "Leave clipping out.",
-        ),
         f"{kind.title} reads whole matrices, of which a replica has a slice": (
             not kind.is_elementwise,
             "Choose an optimizer that updates each number by itself, such as adam.",

@@ -2,9 +2,11 @@
 one is."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from backend.comparison.other_links import other_links
 from backend.comparison.shared_cores import (
     Expectation,
     at_share,
@@ -53,6 +55,7 @@ def expected(stores: Stores, run: Run) -> Expectation:
         return Expectation(cores=taken_by_others(run.summary.cores, in_turns=False))
     stored = stores.plans.get(spec.plan_id)
     plan, cluster = plan_of(stores, run.id, spec), stored.cluster
+    links = other_links(replace(spec, plan=plan), cluster)
     profile = profile_of(stores, stored, spec, plan)
     if spec.emulate:
         cores = short_of_cores(run.summary.cores)
@@ -63,7 +66,8 @@ def expected(stores: Stores, run: Run) -> Expectation:
         slower = at_share(profile, cluster, plan, cores) if cores and cores.is_said else None
     except InvalidInput:  # the plan is for other machines than it was kept for
         cores, slower = taken_by_others(run.summary.cores, in_turns=False), None
-    return Expectation(stored.prediction, cores, slower, stored.profile_id, profile.cores_taken)
+    taken = profile.cores_taken
+    return Expectation(stored.prediction, cores, slower, stored.profile_id, taken, links)
 
 
 def profile_of(stores: Stores, stored: StoredPlan, spec: TrainSpec, plan: Plan) -> Profile:

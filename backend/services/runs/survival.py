@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from math import lcm
 
 from backend.errors import InvalidInput, StageflowError
-from backend.prediction.fallbacks import Fallback, fallbacks
+from backend.prediction.fallback import Fallback
+from backend.prediction.fallbacks import fallbacks, order_words
 from backend.prediction.fewer_sites import FEWER_SITES
 from backend.prediction.question import Question
 from backend.prediction.shapes import microbatch_unit
@@ -47,7 +48,7 @@ def foreseen(spec: RunSpec, stores: Stores) -> tuple[Fallback, ...]:
     stored = stores.plans.get(spec.plan_id)
     profile = stores.profiles.get(stored.profile_id).profile
     with suppress(StageflowError):  # nodes that are not the plan's cluster, say
-        question = Question(profile, stored.cluster, optimizer=spec.optimizer.name)
+        question = Question(profile, stored.cluster, optimizer=spec.optimizer.planned)
         question = question.under(state_precision=spec.state_precision)
         watch = Watch(stop=lambda: time.monotonic() > end)
         return tuple(_runnable(spec, each) for each in fallbacks(question, spec.plan, sizes, watch))
@@ -109,6 +110,8 @@ def prospect(run: Run, nodes: Sequence[Node]) -> str:
     if found.sites:
         of = run.spec.plan.num_sites
         on, more = f" on {count_text(found.sites, 'site')} of {of}", f" {FEWER_SITES}."
+    if words := order_words([found]):
+        more += f" {words}."
     return (
         f" After {WAIT:.0f} s it goes on by {found.plan.label}{on}, at {found.factor:.2f} of its "
         f"samples/s, where that is expected to take less time than waiting.{more}"

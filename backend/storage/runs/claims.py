@@ -9,7 +9,7 @@ from sqlalchemy import Row, bindparam, func, insert, select, update
 from backend.codec import to_plain
 from backend.people.project import QuotaReached
 from backend.planning.plan import Plan
-from backend.prediction.fallbacks import Fallback
+from backend.prediction.fallback import Fallback
 from backend.runs.dispatch.placement import Share
 from backend.runs.states import RunState, move
 from backend.storage.database import Database

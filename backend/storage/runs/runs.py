@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session, aliased
 
 from backend.codec import from_plain, to_plain
 from backend.errors import InvalidInput
-from backend.prediction.fallbacks import Fallback
+from backend.prediction.fallback import Fallback
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.placement import Share
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import exists, select, update
 
 from backend.codec import to_plain
-from backend.prediction.fallbacks import Fallback
+from backend.prediction.fallback import Fallback
 from backend.runs.request.spec import TrainSpec
 from backend.runs.sweeps.sweep import Point, Sweep, SweepRun, SweepSpec
 from backend.storage.database import Database

@@ -153,7 +153,7 @@ def test_a_killed_rank_fails_the_run_by_name(stack, living: Living, eventually):
     run = stack.backend.runs.submit(training(definition.id, epochs=10_000))
     folder = stack.settings.run_folder(run.id, 1)
     eventually(lambda: stack.backend.runs.get(run.id).state is RunState.RUNNING)
-    second = next(p for p in living(folder) if p.environ()["RANK"] == "1")
+    second = next(p for p in living(folder) if p.name() == "rank 1")
     second.kill()
     run = stack.until_final(run.id)
     assert run.error is not None

@@ -12,6 +12,7 @@ import pytest
 
 from backend.queue.client import redis_client
 from backend.queue.messages import queue_name
+from backend.runs.attempts.checkpoints import NOT_BEGUN
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 
@@ -27,6 +28,16 @@ def model(): ...
 def example(batch):
     time.sleep(600)
 """
+SLOW_TO_LOAD = """
+import time
+import torch
+from torch import nn
+def model():
+    time.sleep(5)
+    return nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+def example(batch):
+    return torch.rand(batch, 8), torch.randint(3, (batch,))
+"""
 QUICK = """
 import torch
 from torch import nn
@@ -38,12 +49,21 @@ def example(batch):
 
 
 def asleep(stack, living: Living) -> tuple[int, Path]:
-    """A run whose rank and grandchild sleep."""
+    """A run whose rank and grandchild sleep before its work begins."""
     definition = stack.backend.definitions.add("sleeps.py", SLEEPS.encode())
     run = stack.backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
     folder = stack.settings.run_folder(run.id, 1)
     stack.wait(lambda: len(living(folder)) == 2)
     return run.id, folder
+
+
+def is_queued_again(stack, run_id: int) -> None:
+    """Nothing has begun, so nothing is lost."""
+    run = stack.backend.runs.get(run_id)
+    assert (run.state, run.error) == (RunState.QUEUED, None)
+    (told,) = stack.backend.runs.attempts(run_id)
+    assert told.error is not None
+    assert (told.outcome, told.error.kind) == ("restarted", NOT_BEGUN)
 
 
 def quick(stack) -> ProfileSpec:
@@ -66,17 +86,33 @@ def test_a_killed_agent_loses_the_run_and_the_next_one_cleans_up(stack, living: 
 
 
 def test_a_stopped_agent_ends_its_ranks_and_says_so(stack, living: Living):
-    run_id, folder = asleep(stack, living)
+    [node] = stack.backend.nodes.list()
+    held = [asleep(stack, living) for _ in node.devices]  # so that another run waits
     waiting = stack.backend.runs.submit(quick(stack))
     assert stack.end_agent() == 0
-    assert not living(folder)
-    run = stack.backend.runs.get(run_id)
-    assert run.error is not None
-    assert run.error.kind == "AgentStopped"
+    for run_id, folder in held:
+        assert not living(folder)
+        is_queued_again(stack, run_id)
+        stack.backend.runs.cancel(run_id)
     assert not stack.backend.nodes.list()
     assert stack.backend.runs.get(waiting.id).state is RunState.QUEUED
     stack.start_agent()
     assert stack.until_final(waiting.id).state is RunState.SUCCEEDED
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_claimed_as_its_agent_stops_is_queued_again(
+    stack, living: Living, number: signal.Signals
+):
+    """Its ranks are being started, or their model made: nothing is lost by beginning anew."""
+    definition = stack.backend.definitions.add("slow.py", SLOW_TO_LOAD.encode())
+    run = stack.backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
+    stack.wait(lambda: stack.backend.runs.get(run.id).state is RunState.STARTING)
+    assert stack.end_agent(number) == 0
+    assert not living(stack.settings.run_folder(run.id, 1))
+    is_queued_again(stack, run.id)
+    stack.start_agent()
+    assert stack.until_final(run.id).state is RunState.SUCCEEDED
 
 
 def test_without_redis_a_run_waits_and_the_agent_finds_it(stack):
@@ -94,9 +130,8 @@ def test_an_agent_without_redis_ends_the_run_that_it_found_by_itself(stack, livi
     run_id, folder = asleep(stack, living)
     assert stack.end_agent() == 0
     assert not living(folder)
-    error = stack.backend.runs.get(run_id).error
-    assert error is not None
-    assert error.kind == "AgentStopped"
+    is_queued_again(stack, run_id)
+    stack.backend.runs.cancel(run_id)
     stack.redis.start()
     stack.start_agent()
     assert stack.finished(quick(stack)).state is RunState.SUCCEEDED

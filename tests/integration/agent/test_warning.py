@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from backend.bootstrap import Backend
+from backend.runs.attempts.checkpoints import NOT_BEGUN
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
@@ -33,6 +34,12 @@ def work(rank, say, folder):
     file = folder / f"stage-{rank}-pipeline-0.safetensors"
     file.write_bytes(b"weights")
     say(Saved(rank, 0, 16, 1, str(file), 2))
+    time.sleep(600)
+"""
+WORKS = """
+import time
+def work(rank, say, folder):
+    say(Started(rank))
     time.sleep(600)
 """
 SLEEPS = b"""
@@ -78,13 +85,34 @@ def test_a_run_without_a_checkpoint_fails_and_says_why(
     supervised: Callable[..., Run],
     eventually: Eventually,
 ):
-    run, stop = queued("import time\ndef work(*_):\n    time.sleep(600)\n"), Stop()
-    stop.warn(60)
-    ended = supervised(run, stop=stop)
+    run, stop = queued(WORKS), Stop()
+
+    def warn(folder: Path) -> None:
+        eventually(lambda: backend.runs.get(run.id).state is RunState.RUNNING)
+        stop.warn(60)
+
+    ended = supervised(run, warn, stop=stop)
     assert ended.state is RunState.FAILED
     assert ended.error is not None
     assert ended.error.kind == "AgentWarned"
     assert "checkpoint" in ended.error.advice
+
+
+@pytest.mark.parametrize("ends", [lambda stop: stop.warn(60), Stop.set], ids=["warned", "stopped"])
+def test_a_run_whose_agent_ends_before_its_ranks_are_started_is_queued_again(
+    backend: Backend,
+    queued: Callable[[str], Run],
+    supervised: Callable[..., Run],
+    ends: Callable[[Stop], None],
+):
+    run, stop = queued(WORKS), Stop()
+    ends(stop)
+    after = supervised(run, stop=stop)
+    assert (after.state, after.error) == (RunState.QUEUED, None)
+    (attempt,) = backend.runs.attempts(run.id)
+    assert attempt.error is not None
+    assert (attempt.outcome, attempt.error.kind) == ("restarted", NOT_BEGUN)
+    assert not [line for line in backend.runs.logs.list(run.id) if "starting" in line.text]
 
 
 def test_a_warned_agent_takes_up_nothing_and_is_waited_for(
@@ -106,7 +134,7 @@ def test_a_warned_agent_takes_up_nothing_and_is_waited_for(
     eventually(lambda: living(backend.settings.run_folder(first.id, 1)))
     agent.warn(60)
     agent.join(seconds=0.01)
-    assert backend.runs.get(first.id).state.is_final
+    assert backend.runs.get(first.id).state is RunState.QUEUED  # its model is being made
     second = backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
     agent.look()
     assert backend.runs.get(second.id).state is RunState.QUEUED

@@ -1,14 +1,9 @@
 """Emulated devices: the processes of a run take the time that a profile says."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.codec import to_json
-from backend.pipeline.columns import decode
 from backend.pipeline.kinds import Kind
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Partition, Plan, Stage
@@ -18,9 +13,9 @@ from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.prediction.steady import seconds_per_microbatch
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
-from backend.runs.job import Emulation, Job
-from backend.runs.request.spec import TrainSpec
+from backend.runs.job import Emulation
 from tests.benchmarks import emulated_rank
+from tests.benchmarks.emulated_jobs import FILE, emulated_job, measured_timeline
 from tests.contract.launching import launch
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 2e-3, 4e-3, 10**6, 4 * 10**6) for n in range(6))
@@ -47,24 +42,14 @@ SCALE = 4.0
 def timelines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Timeline]:
     """The measured spans of every plan, by four real processes."""
     root = tmp_path_factory.mktemp("emulated")
-    files = []
-    for name, plan in PLANS.items():
-        folder = root / name
-        folder.mkdir()
-        emulation = Emulation(PROFILE, CLUSTER, SCALE)
-        spec = TrainSpec(1, plan, epochs=1)
-        if name == "halved":
-            spec = replace(spec, precision="bfloat16", state_precision="bfloat16-masters")
-        job = Job(1, 1, name, spec, "", str(folder), 4, emulation=emulation)
-        files.append(folder / "job.json")
-        files[-1].write_bytes(to_json(Job, job))
-    launch(files, 4, emulated_rank.__name__)
-    return {name: _timeline(root / name) for name in PLANS}
-
-
-def _timeline(folder: Path) -> Timeline:
-    spans = [s for file in folder.glob("spans-*.arrow") for s in decode(file.read_bytes()).spans]
-    return Timeline.of(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
+    emulation = Emulation(PROFILE, CLUSTER, SCALE)
+    half = {"precision": "bfloat16", "state_precision": "bfloat16-masters"}
+    folders = {
+        name: emulated_job(plan, emulation, root / name, **(half if name == "halved" else {}))
+        for name, plan in PLANS.items()
+    }
+    launch([folder / FILE for folder in folders.values()], 4, emulated_rank.__name__)
+    return {name: measured_timeline(folder) for name, folder in folders.items()}
 
 
 @pytest.mark.slow

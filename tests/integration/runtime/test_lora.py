@@ -96,9 +96,9 @@ def run(write_job, train_spec, ended, tmp_path: Path, base: Path):
     return trained
 
 
-@pytest.fixture
-def profile(tmp_path: Path) -> Profile:
-    file = tmp_path / "definition.py"
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    file = tmp_path_factory.mktemp("profile") / "definition.py"
     file.write_text("import torch\nfrom torch import nn\n" + MODEL)
     return profiled("lora", file, ProfileSpec(1, 16, 1), Reporter(0))
 

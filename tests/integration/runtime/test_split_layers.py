@@ -17,6 +17,7 @@ from backend.planning.plan import Plan
 from backend.runs.events import Event, Saved
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import CheckpointSpec, TrainSpec
+from tests.contract.runtime_optimizers import RULES, Averaged
 from tests.integration.runtime.test_resume import checkpoints, stages
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
@@ -62,6 +63,19 @@ PLANS = {
         splits=splits(BY_OUTPUTS, "table", parts=(3, 1)) + splits(BY_INPUTS, "inner", parts=(3, 1)),
     ),
 }
+WHOLE = {
+    "adam": OptimizerSpec("adam", RATE),
+    "sgd": OptimizerSpec("sgd", RATE),
+}
+APART = {
+    "momentum": OptimizerSpec("momentum", RATE, weight_decay=0.1, decayed="all"),
+    "adamw": OptimizerSpec("adamw", RATE, weight_decay=0.1, decayed="matrices"),
+    "lion": OptimizerSpec("lion", RATE / 10, weight_decay=0.1, decayed="all"),
+    "averaged": OptimizerSpec("adam", RATE, ema=0.8),
+    "clipped": OptimizerSpec("sgd", 1.0, clip_norm=0.05),
+    "clipped by stages": OptimizerSpec("momentum", RATE, clip_norm=0.05, clip_by="stage"),
+}
+BOTH = OptimizerSpec("adamw", RATE, weight_decay=0.1, decayed="all", ema=0.8, clip_norm=0.1)
 Trained = Callable[..., list[Event]]
 
 
@@ -69,25 +83,33 @@ Trained = Callable[..., list[Event]]
 def trained(went_on) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
-    def train(plan: Plan, begin: Saved | None = None, optimizer: str = "adam") -> list[Event]:
+    def train(plan: Plan, rule: OptimizerSpec, begin: Saved | None = None) -> list[Event]:
         kept = CheckpointSpec(updates=1, seconds=0)
-        rule = OptimizerSpec(optimizer, RATE, weight_decay=0.0)
         spec = TrainSpec(1, plan, optimizer=rule, epochs=EPOCHS, seed=SEED, checkpoints=kept)
         return went_on(MODEL, spec, begin)
 
     return train
 
 
-def reference(optimizer: str) -> dict[str, Tensor]:
+def reference(asked: OptimizerSpec, plan: Plan = ONE) -> dict[str, Tensor]:
     """The whole model's weights at the end, trained in this process by torch's own optimizer."""
     torch.set_num_threads(1)
     space: dict = {"nn": nn, "torch": torch}
     exec(MODEL, space)
     model = seeded(space["model"], SEED)
     train, _ = space["data"]()
-    rule = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimizer](
-        model.parameters(), lr=RATE
+    named = dict(model.named_parameters())
+    more = {"momentum": asked.momentum} if asked.name == "momentum" else {}
+    decays = (asked.weight_decay * (asked.decayed == "all" or w.dim() > 1) for w in named.values())
+    rule = RULES[asked.name](
+        [
+            {"params": [weight], "weight_decay": decay}
+            for weight, decay in zip(named.values(), decays, strict=True)
+        ],
+        lr=asked.learning_rate,
+        **more,
     )
+    averaged = Averaged(named, asked.ema) if asked.ema else None
     for number in range(EPOCHS):
         epoch = Epoch.shuffled(TensorSplit(*train), Cutting(MICROBATCH, BATCH, False), SEED, number)
         for first in range(0, 64 // MICROBATCH, BATCH):
@@ -95,8 +117,26 @@ def reference(optimizer: str) -> dict[str, Tensor]:
             for n in range(first, first + BATCH):
                 output = functional_call(model, dict(model.named_parameters()), (epoch.inputs(n),))
                 (nn.functional.cross_entropy(output, epoch.targets(n)) / BATCH).backward()
+            for together in clipped_together(named, asked, plan):
+                nn.utils.clip_grad_norm_(together, asked.clip_norm)
             rule.step()
-    return {name: weight.detach() for name, weight in model.named_parameters()}
+            if averaged:
+                averaged.follow(named)
+    return averaged.named() if averaged else {n: weight.detach() for n, weight in named.items()}
+
+
+def clipped_together(
+    named: dict[str, nn.Parameter], asked: OptimizerSpec, plan: Plan
+) -> list[list[nn.Parameter]]:
+    """The weights that have one norm: those of the model, or of each stage."""
+    if asked.clip_norm is None:
+        return []
+    if asked.clip_by == "model":
+        return [list(named.values())]
+    return [
+        [w for n, w in named.items() if n.partition(".")[0] in LAYERS[stage.first : stage.stop]]
+        for stage in plan.partition.stages
+    ]
 
 
 def furthest(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
@@ -104,28 +144,45 @@ def furthest(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
     return max(float((found[name] - expected[name]).abs().max()) for name in expected)
 
 
-@pytest.mark.parametrize("case", PLANS)
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        *((case, rule) for case in PLANS for rule in WHOLE),
+        *(("before another stage", rule) for rule in APART),
+    ],
+)
 def test_split_layers_learn_what_whole_ones_do(
-    trained, tmp_path: Path, case: str, optimizer: str
+    trained, tmp_path: Path, case: str, rule: str
 ) -> None:
-    trained(PLANS[case], optimizer=optimizer)
+    asked = (WHOLE | APART)[rule]
+    trained(PLANS[case], asked)
     saved = load_file(tmp_path / "model.safetensors")
-    assert furthest(saved, reference(optimizer)) < 1e-10
+    assert furthest(saved, reference(asked, PLANS[case])) < 1e-10
 
 
-@pytest.mark.parametrize("case", ["inputs 1:2", "before another stage"])
-def test_a_training_goes_on_split_and_whole(trained, tmp_path: Path, case: str) -> None:
-    """Weights and Adam's state of all slices are in a checkpoint once, and both kinds of plan go on
-    from those of the other."""
+def test_the_norm_that_is_clipped_is_reached() -> None:
+    """Else nothing is told of clipping."""
+    for rule in ("clipped", "clipped by stages"):
+        free = replace(APART[rule], clip_norm=None, clip_by="model")
+        assert furthest(reference(APART[rule], TWO), reference(free)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("case", "asked"), [("inputs 1:2", WHOLE["adam"]), ("before another stage", BOTH)]
+)
+def test_a_training_goes_on_split_and_whole(
+    trained, tmp_path: Path, case: str, asked: OptimizerSpec
+) -> None:
+    """Weights, the optimizer's state and the average of all slices are in a checkpoint once, and
+    both kinds of plan go on from those of the other."""
     plan = PLANS[case]
-    plain, expected = replace(plan, splits=()), reference("adam")
+    plain, expected = replace(plan, splits=()), reference(asked, plan)
     for before, behind in ((plan, plan), (plan, plain), (plain, plan)):
-        whole = trained(before)
+        whole = trained(before, asked)
         kept = checkpoints(whole)
         begin = kept[len(kept) // 2]
         files = sorted(Path(begin.path).parent.glob("*.safetensors"))
         keys = [key for file in files for key in load_file(file)]
         assert len(keys) == len(set(keys))
-        trained(behind, begin)
+        trained(behind, asked, begin)
         assert furthest(load_file(tmp_path / "model.safetensors"), expected) < 1e-10

@@ -132,7 +132,7 @@ def test_one_large_file(either_lab):
     """)
     kind, message = failure(run)
     assert kind == "FileTooLarge"
-    assert "a file of a run may have 8 MiB" in message
+    assert "a file of a run may have 8.00 MiB" in message
 
 
 def test_many_large_files(either_lab):
@@ -146,7 +146,7 @@ def test_many_large_files(either_lab):
     """)
     kind, message = failure(run)
     assert kind == "DiskFull"
-    assert "it may keep 32 MiB" in message
+    assert "it may keep 32.0 MiB" in message
 
 
 def test_many_small_files(either_lab):
@@ -187,7 +187,7 @@ def test_a_gigantic_tensor(lab, expression: str):
     kind, message = failure(run)
     assert kind == "OutOfMemory"
     assert message.startswith("attack.py, line 4: RuntimeError:")
-    assert "the run may use 2 GiB of memory" in message
+    assert "the run may use 2.00 GiB of memory" in message
 
 
 WEIGHTS = """
@@ -262,5 +262,5 @@ def test_files_handed_over_count_wherever_they_are_then(either_lab, holes: bool)
     """)
     kind, message = failure(run)
     assert kind == "DiskFull"
-    assert "the run has handed over 9 MiB; it may keep 8 MiB" in message
+    assert "the run has handed over 9.00 MiB; it may keep 8.00 MiB" in message
     assert len(lab.backend.runs.artifacts.list(run.id)) == 8

@@ -123,6 +123,19 @@ def test_seconds_keep_three_digits(value: float) -> None:
     assert float(number.replace(",", "")) * factor == pytest.approx(value, rel=0.006)
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("98 % of compute (662 ms of 673 ms)", f"98{S}% of compute (662{S}ms of 673{S}ms)"),
+        ("56.1 MiB at 1.25 GB/s", f"56.1{S}MiB at 1.25{S}GB/s"),
+        ("2 h 05 min, 4 bytes", f"2{S}h 05{S}min, 4{S}bytes"),
+        ("stage 3 sends 4 messages", "stage 3 sends 4 messages"),
+    ],
+)
+def test_numbers_stay_on_the_line_of_their_unit(said: str, shown: str) -> None:
+    assert formats.unbroken(said) == shown
+
+
 @given(st.text(max_size=40))
 def test_plain_text_survives_markdown(text: str) -> None:
     escaped = formats.plain(text)
@@ -149,3 +162,7 @@ def test_plain_text_survives_markdown(text: str) -> None:
 )
 def test_a_name_at_the_start_of_a_sentence_keeps_its_case(said: str, shown: str) -> None:
     assert formats.sentence(said) == shown
+
+
+def test_stages_of_a_device_are_named_together() -> None:
+    assert (formats.stages_words((2,)), formats.stages_words((0, 7))) == ("stage 2", "stages 0, 7")

@@ -1,11 +1,13 @@
 """Names of plans and ranks."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.naming import SHORT, fallback_words, partition_name, plan_name, rank_names
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.fallbacks import Fallback
+from backend.prediction.fallbacks import FOUND_ANEW, IN_PLACE, Fallback
 from backend.prediction.fewer_sites import FEWER_SITES
 
 
@@ -46,6 +48,13 @@ def test_fallbacks_in_a_line() -> None:
     assert fallback_words(sites) == (
         f"If one node is lost: 0.50× the samples/s; if two are lost: no site is left. {FEWER_SITES}"
     )
+    ordered = Fallback(1, (), plan, 0.7, instead="gpipe"), Fallback(2, (), plan, 0.4)
+    assert fallback_words(ordered) == (
+        "If one node is lost: 0.70× the samples/s; if two are lost: 0.40× the samples/s. "
+        f"{IN_PLACE}schedule gpipe"
+    )
+    anew = replace(ordered[0], instead="synthesised")
+    assert fallback_words((anew, ordered[0])).endswith(f"{IN_PLACE}{FOUND_ANEW} or schedule gpipe")
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40))

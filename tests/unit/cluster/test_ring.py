@@ -1,5 +1,6 @@
 """The links of a ring: those between each member and the next, and back to the first."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,3 +27,10 @@ def test_it_has_the_links_from_each_member_to_the_next(counts, data):
 
     assert found.members == len(devices)
     assert found.links == {(link.latency, link.bandwidth) for link in links}
+
+
+@given(LEVELS, st.lists(st.integers(0, 10**9), min_size=1, max_size=9), st.data())
+def test_sums_at_once_take_what_each_takes(counts, sizes, data):
+    one = cluster(counts)
+    over = ring(one, data.draw(st.sets(st.integers(0, one.num_devices - 1), min_size=1)))
+    assert over.seconds_of_each(np.array(sizes, float)).tolist() == list(map(over.seconds, sizes))

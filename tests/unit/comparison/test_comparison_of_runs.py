@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from backend.comparison.runs import (
     CurveAxis,
+    as_usual,
     best,
     chosen,
     differing,
@@ -20,6 +21,8 @@ from backend.comparison.runs import (
     so_far,
     updates_per_epoch,
 )
+from backend.planning.channels.layer_split import LayerSplit
+from backend.planning.channels.types import LayerType
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.history.records import MetricPoint
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
@@ -66,14 +69,23 @@ def test_only_what_differs_is_shown() -> None:
 
 def test_what_somebody_chose_is_what_is_not_usual() -> None:
     rule = OptimizerSpec("adam", 0.02, groups=(ParameterGroup("head", 10.0),))
-    usual = {"epochs": "10", "optimizer.learning_rate": "0.01", "optimizer.name": "momentum"}
-    assert chosen(TrainSpec(1, PLAN, tracing="captured")) == usual | {"seed": "0"}
-    assert chosen(TrainSpec(1, PLAN, epochs=3, optimizer=rule, weights_path="base")) == {
+    plain, changed = (
+        TrainSpec(1, PLAN, tracing="captured"),
+        TrainSpec(1, PLAN, epochs=3, optimizer=rule, weights_path="base"),
+    )
+    assert chosen(plain) == {}
+    assert as_usual(plain) == {
+        "epochs": "10",
+        "seed": "0",
+        "optimizer.name": "momentum",
+        "optimizer.learning_rate": "0.01",
+    }
+    assert as_usual(changed) == {"seed": "0"}
+    assert chosen(changed) == {
         "epochs": "3",
         "optimizer.groups": "head=10",
         "optimizer.learning_rate": "0.02",
         "optimizer.name": "adam",
-        "seed": "0",
         "weights_path": "base",
     }
 
@@ -83,6 +95,9 @@ def test_plans_are_compared_by_their_form() -> None:
     shown = differing([run(), run(TrainSpec(1, other))])
     assert shown["plan.partition"] == ("2-1", other.partition.label)
     assert shown["plan.devices"] == ("3", "1")
+    halved = LayerSplit("head", LayerType.OUTPUTS)
+    split = differing([run(), run(TrainSpec(1, replace(PLAN, splits=(halved,))))])
+    assert split["plan.splits"] == ("—", "head by output channels")
     assert shown["plan.schedule"] == ("1f1b-flush", "gpipe")
     assert not any("devices.0" in name or "stages." in name for name in shown)
 

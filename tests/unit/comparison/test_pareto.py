@@ -75,6 +75,11 @@ def test_the_chart_has_a_full_point_for_each_plan_worth_a_choice() -> None:
     assert list(points.marker.symbol) == ["circle", "circle", "circle-open"]
     assert list(points.y) == [5.0, 1.0, 2.0]
     assert list(points.x) == pytest.approx([1e3, 2e3, 3e3])
+    assert (drawing.layout.xaxis.type, drawing.layout.yaxis.type) == (None, None)
+    for slowest, ticks in ((50.0, "D2"), (500.0, 1)):
+        wide = pareto_chart([*answers, an_answer(slowest, 3.0, None)])
+        assert wide is not None
+        assert (wide.layout.xaxis.type, wide.layout.xaxis.dtick) == ("log", ticks)
     priced = [replace(each, energy=None, money=1e-6) for each in answers]
     by_cost = pareto_chart(priced)
     assert by_cost is not None

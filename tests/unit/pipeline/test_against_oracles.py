@@ -4,19 +4,20 @@ from dataclasses import dataclass
 from itertools import islice
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
 from backend.pipeline import held
 from backend.pipeline.actions import Average
+from backend.pipeline.clock import durations
 from backend.pipeline.clock.in_time import Cores
 from backend.pipeline.clock.waits import ProgramStuck
 from backend.pipeline.exchange.text import parse_program
 from backend.pipeline.links import ServerLinks
 from backend.pipeline.lower import lower
 from backend.pipeline.rules.faults import Rule
-from backend.pipeline.schedules.catalog import SCHEDULES
+from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.pipeline.verify import verify
@@ -25,7 +26,8 @@ from tests.oracles.lower import lower as readable_lower
 from tests.oracles.program import unpack
 from tests.oracles.simulate import simulate as readable_simulate
 from tests.oracles.verify import verify as readable_verify
-from tests.unit.pipeline import test_mutants as mutants
+from tests.unit.pipeline.mutations import KINDS
+from tests.unit.pipeline.test_mutants import programs
 
 
 @dataclass
@@ -81,6 +83,7 @@ def partial_shape(replicas, batch, batches, num_pipelines, **counts):
 
 @settings(max_examples=150)
 @given(case=cases(), seed=st.integers(0, 99))
+@example((schedule("local"), Shape((2,), 2, 1)), 0)  # an update without a replica's microbatch
 def test_columns_are_the_readable_programs_and_take_the_same_time(case, seed):
     member, shape = case
     program, columns = readable_lower(member, shape), lower(member, shape)
@@ -88,6 +91,17 @@ def test_columns_are_the_readable_programs_and_take_the_same_time(case, seed):
     assert unpack(columns) == program
     assert verify(columns) == readable_verify(program) == ()
     assert simulate(columns, Uneven(seed)) == readable_simulate(program, Uneven(seed))
+
+
+@settings(max_examples=40)
+@given(case=cases(), seed=st.integers(0, 99))
+def test_few_of_very_many_pairs_of_ranks_are_asked_for_their_seconds(case, seed):
+    program, found = lower(*case), []
+    for few in (0, 10**6):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(durations, "FEW", few)
+            found.append(simulate(program, Uneven(seed)))
+    assert found[0] == found[1]
 
 
 @settings(max_examples=100)
@@ -123,12 +137,12 @@ def test_shared_links_devices_and_cores_are_given_out_alike(case, seed, per_serv
     assert simulate(lower(member, shape), Uneven(seed), links, cores) == readable
 
 
-@pytest.mark.parametrize("kind", mutants.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_mutant_has_the_faults_that_the_oracle_finds(kind):
     """One mutant in 29 of each kind; all of them are in test_mutants. What ranks hold is counted
     where all else is right. Where something is out of place or runs twice, both say so in the
     same words, and what follows from it may differ."""
-    found = [m for program in mutants.programs() for m in mutants.KINDS[kind](program)]
+    found = [m for program in programs() for m in KINDS[kind](program)]
     for mutant in islice(found, 0, None, 29):
         ours, theirs = set(verify(mutant.pack())), set(readable_verify(mutant))
         assert ours

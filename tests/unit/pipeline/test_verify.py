@@ -188,6 +188,7 @@ def test_check_returns_the_sound_and_refuses_the_unsound():
     with pytest.raises(ProgramUnsound, match=re.escape("rank 0 never runs 0F0")) as caught:
         check(Program.of("gpipe", program.shape, ((), ())))
     assert len(caught.value.faults) > 1
+    assert "stageflow program import FILE" in caught.value.advice
     assert f"(and {len(caught.value.faults) - 1} more)" in str(caught.value)
 
 

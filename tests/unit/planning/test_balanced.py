@@ -7,7 +7,7 @@ from brute_force import chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.cluster.cluster import Cluster, Level
+from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.balanced import (
     copied,
     even_stops,
@@ -17,11 +17,13 @@ from backend.planning.balanced import (
     two_bw,
     widths,
 )
+from backend.planning.cost import Chain
 from backend.planning.plan import Stage
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
 EVEN = Profile("p", ModelGraph.chain((Layer("l", "Linear", 1.0, 2.0, 10, 40),) * 8), 1)
+CHAIN = Chain(EVEN, Device())
 
 
 def squares(profile, stops):
@@ -64,7 +66,7 @@ def test_interleaved_stages_take_turns_on_the_positions():
 def test_2bw_takes_the_width_and_depth_with_the_best_rate():
     for bandwidth in (1.0, 100.0, 1e6):
         cluster = Cluster((Level(4, bandwidth),))
-        rates = {p.label: rate_2bw(EVEN, cluster, p, 4, False) for p in widths(EVEN, cluster)}
+        rates = {p.label: rate_2bw(CHAIN, cluster, p, 4, False) for p in widths(EVEN, cluster)}
         assert rates[two_bw(EVEN, cluster, 4).label] == max(rates.values())
     assert two_bw(EVEN, Cluster((Level(4, 1e6),)), 4).label == "4"
     heavy = Profile("p", ModelGraph.chain((Layer("l", "Linear", 1.0, 2.0, 0, 4000),) * 8), 1)
@@ -75,8 +77,8 @@ def test_2bw_s_rate_by_hand():
     """Two stages of 12 s with a cut of 2 10 / 5 = 4 s, or 16 s of compute when recomputed."""
     cluster = Cluster((Level(2, 5.0),))
     pipeline = copied([4, 8], 1)
-    assert rate_2bw(EVEN, cluster, pipeline, 4, False) == pytest.approx(1 / 16)
-    assert rate_2bw(EVEN, cluster, pipeline, 4, True) == pytest.approx(1 / 20)
+    assert rate_2bw(CHAIN, cluster, pipeline, 4, False) == pytest.approx(1 / 16)
+    assert rate_2bw(CHAIN, cluster, pipeline, 4, True) == pytest.approx(1 / 20)
     parallel = copied([8], 2)
     reduced = 4 * (1 / 2) * 320 / 5 / 4
-    assert rate_2bw(EVEN, cluster, parallel, 4, False) == pytest.approx(2 / max(24, reduced))
+    assert rate_2bw(CHAIN, cluster, parallel, 4, False) == pytest.approx(2 / max(24, reduced))

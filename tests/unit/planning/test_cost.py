@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from backend.cluster.cluster import Device
+from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.cost import (
     Chain,
     cut_seconds,
     fewest_members,
+    floor_seconds,
     spans,
     stage_seconds,
     sync_seconds,
@@ -62,6 +63,18 @@ def test_a_stage_without_layers_is_never_the_smallest():
     assert sums[2, 0] == 3
     assert sums[2, 1] == 2
     assert np.isinf([sums[1, 1], sums[0, 2]]).all()
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_no_number_of_replicas_brings_a_layer_below_the_floor(overlap):
+    chance = np.random.default_rng(1)
+    for _ in range(200):
+        devices = int(chance.integers(1, 40))
+        seconds, weights = chance.uniform(0, 9), int(chance.integers(0, 90))
+        profile = Profile("p", ModelGraph.chain((Layer("l", "x", seconds, 0, 0, weights),)), 1)
+        cluster = Cluster((Level(devices, 10.0),))
+        every = [stage_seconds(seconds, weights, n, 10.0, overlap) for n in range(1, devices + 1)]
+        assert floor_seconds(profile, cluster, overlap) == max(min(every), seconds / devices)
 
 
 @pytest.mark.parametrize("overlap", [True, False])

@@ -12,6 +12,7 @@ from backend.planning.channels.layer_split import LayerSplit, sizes_of
 from backend.planning.channels.meeting import meets
 from backend.planning.channels.types import LayerType
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.thresholds import Thresholds
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import TrainSpec
@@ -59,10 +60,10 @@ def test_what_cannot_be_split_is_refused(change: dict, told: str) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"optimizer": OptimizerSpec("adam", 0.1, clip_norm=1.0)}, "norm of gradients"),
         ({"optimizer": OptimizerSpec("adafactor", 0.1)}, "whole matrices"),
         ({"precision": "bfloat16"}, "float32"),
         ({"plan": replace(PLAN, recompute=True)}, "computed again"),
+        ({"plan": replace(PLAN, codec_of_sums=Thresholds(0.01))}, "sums of gradients are coded"),
     ],
 )
 def test_runs_refuse_what_would_not_be_exact(change: dict, told: str) -> None:

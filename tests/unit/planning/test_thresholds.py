@@ -6,9 +6,11 @@ import pytest
 
 from backend.cluster.cluster import Cluster, Level
 from backend.errors import InvalidInput
+from backend.planning.codec_of_sums import CodecOfSums, read_codec_of_sums
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.rounded_sums import RoundedSums
 from backend.planning.savings import MemorySaving
-from backend.planning.thresholds import Thresholds, read_thresholds
+from backend.planning.thresholds import Thresholds
 from backend.prediction.answer import rank
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
@@ -36,11 +38,14 @@ CODED = replace(PARALLEL, codec_of_sums=Thresholds(0.005))
         ("dct", Thresholds()),
         ("dct:keep=0.01", Thresholds(0.01)),
         (" dct: every=7, keep=1 ", Thresholds(1.0, 7)),
+        ("bf16", RoundedSums("bf16")),
+        (" fp16 ", RoundedSums("fp16")),
+        ("auto", None),
     ],
 )
-def test_it_is_read(text: str, codec: Thresholds | None) -> None:
-    assert read_thresholds(text) == codec
-    assert codec is None or read_thresholds(codec.words) == codec
+def test_it_is_read(text: str, codec: CodecOfSums | None) -> None:
+    assert read_codec_of_sums(text) == codec
+    assert codec is None or read_codec_of_sums(codec.words) == codec
 
 
 @pytest.mark.parametrize(
@@ -53,11 +58,12 @@ def test_it_is_read(text: str, codec: Thresholds | None) -> None:
         ("dct:every=0", "every 0 updates"),
         ("dct:every=x", "'every=x' has no number"),
         ("dct:rate=1", "no setting 'rate'"),
+        ("bf16:keep=1", "no setting 'keep'"),
     ],
 )
 def test_what_is_none_is_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message) as fault:
-        read_thresholds(text)
+        read_codec_of_sums(text)
     assert fault.value.advice
 
 

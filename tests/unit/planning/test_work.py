@@ -48,3 +48,23 @@ def test_more_work_never_makes_a_worse_plan_and_no_bound_is_above_the_best_one(r
         short.add(work.is_short)
     assert short == {True, False}
     assert before == pytest.approx(best.seconds)
+
+
+@pytest.mark.parametrize("most", [0.0, 5.0, 6.0, 20.0, 31.0])
+def test_several_amounts_are_spent_as_one_after_another(most):
+    amounts = [1.0, 5.0, 0.0, 14.0, 10.0]
+    alone, together = SearchWork(most), SearchWork(most)
+
+    def one_by_one():
+        for amount in amounts:
+            alone.spend(amount)
+
+    ends = []
+    for spend in (one_by_one, lambda: together.spend_each(amounts)):
+        try:
+            spend()
+            ends.append(True)
+        except WorkSpent:
+            ends.append(False)
+    assert ends[0] is ends[1] is (most > 20.0)
+    assert alone.done == together.done

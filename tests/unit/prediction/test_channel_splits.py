@@ -4,7 +4,6 @@ nothing is told."""
 from dataclasses import replace
 
 import pytest
-from published import FOLDER, at_batch, load
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.codec import from_json, to_json
@@ -20,6 +19,7 @@ from backend.prediction.question import Question
 from backend.prediction.split_profile import split_profile
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
+from tests.unit.planning.published import FOLDER, at_batch, load
 
 published = pytest.mark.skipif(not FOLDER.is_dir(), reason="no published profiles")
 WIDE = (
@@ -80,32 +80,41 @@ def test_a_reason_names_layers_gain_and_weights():
         "Split by channels over the replicas instead of copied, of stage 0 fc by input channels: "
         "that would make 3.78 times as many samples/s by calculation, and the largest replicas "
         "would hold 500 bytes of these weights instead of 1,000 bytes. Runs split linear "
-        "and embedding layers where a plan is made so (`--split-channels`, More options)."
+        "and embedding layers where a plan is made so (--split-channels, More options)."
     )
 
 
+def test_a_layer_that_is_a_number_is_called_a_layer():
+    question, plan = asked()
+    layers = [replace(each, name=str(n)) for n, each in enumerate(question.profile.layers)]
+    numbered = replace(question, profile=question.profile.with_layers(layers))
+    assert " of stage 0 layer " in split_reason(numbered, plan)
+
+
 def test_a_plan_has_the_splits_that_are_asked_for_and_is_predicted_with_them():
-    """A run gathers both rows of 8 bytes forward and backward, adds 16 bytes up, and gathers the
-    columns of the input's gradient: 3 times 8 bytes and 16 at 100 bytes/s. Each of the two sends
-    8 bytes 3 times, and 16 in the sum."""
+    """A run passes half of both rows of 8 bytes on, 4 bytes forward and backward; of partial sums
+    and of their gradient it moves the other's row of 8: 24 bytes at 100 bytes/s, each way."""
     question, plan = asked()
     asking = replace(question, split_channels=True)
     found = with_splits(asking, asking.predict(plan))
     assert found.plan.splits == (LayerSplit("fc", LayerType.INPUTS),)
-    assert found.samples_per_second == pytest.approx(2 / (3 + 0.4 + 0.25))
-    assert found.sent_bytes == 2 * (3 * 8 + 16)
+    assert found.samples_per_second == pytest.approx(2 / (3 + 0.24 + 0.25))
+    assert found.sent_bytes == 2 * (2 * 4 + 2 * 8)
     assert with_splits(question, question.predict(plan)).plan == plan
-    assert "fc by input channels; 3.70 times" in split_reason(question, found.plan)
+    assert "fc by input channels; 3.87 times" in split_reason(question, found.plan)
+    (answer,) = rank(replace(asking, planner="data-parallel", schedule=plan.schedule))
+    said = "Each of 2 devices runs the whole model, its part of 1 split layer: "
+    assert answer.reasons[0].startswith(said)
     assert from_json(Plan, to_json(Plan, found.plan)) == found.plan
 
 
 def test_the_largest_slice_computes_longest():
-    """Three quarters of the channels: 3 s become 4.5 s; of columns the smaller replica lacks 3/4 of
-    16 bytes, of rows both lack half, there and back; sums of outputs are of 16 bytes; the update is
+    """Three quarters of the channels: 3 s become 4.5 s; the smaller replica gives 3/4 of its own
+    row of 8 bytes and takes them back, and rows of 8 bytes are added up and gathered; the update is
     of 3/4."""
     question, plan = asked()
     split = replace(plan, splits=(LayerSplit("fc", LayerType.INPUTS, (1, 3)),))
-    exchanged = (2 * 8 + 16 + 3 / 4 * 16) / 100
+    exchanged = (2 * 3 / 4 * 8 + 2 * 8) / 100
     rate = question.predict(split).samples_per_second
     assert rate == pytest.approx(2 / (4.5 + exchanged + 0.375))
 
@@ -214,9 +223,9 @@ def test_every_split_of_a_published_profile_pays(schedule):
 
 
 def test_a_reason_says_where_runs_exchange_too_much_for_a_split():
-    """An input of 600 bytes in place of 8, all of which a run gathers: by calculation the split
-    still pays."""
-    layers = (replace(WIDE[0], output_bytes=600), WIDE[1])
+    """Of 1200 bytes between two layers each keeps its channels by calculation; a run passes them
+    by samples, which takes longer than the sums of both."""
+    layers = (WIDE[0], replace(WIDE[1], name="wide", output_bytes=1200), WIDE[1])
     question, plan = asked(layers)
     assert channel_splits(question, plan) is not None
     asking = replace(question, split_channels=True)

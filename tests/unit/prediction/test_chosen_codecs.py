@@ -64,6 +64,18 @@ def test_slow_links_are_coded_and_fast_ones_plain() -> None:
     assert chosen_codecs(unknown, PLAN) == ("", "")  # nobody measured how fast they are
 
 
+def test_what_gains_less_than_a_hundredth_of_the_whole_stays_plain() -> None:
+    """Over such a link bf16 is sooner read, but what the flush waits for is mostly compute."""
+    question = a_question(5e8, planner="straight", schedule="1f1b-flush")
+    assert chosen_codecs(question, PLAN) == ("bf16", "bf16")
+    plain = rank(replace(question, codec="none"))[0].prediction
+    coded = question.predict(replace(plain.plan, codecs=("bf16", "bf16")))
+    assert 1 < coded.samples_per_second / plain.samples_per_second < 1.01
+    assert rank(question)[0].prediction.plan == plain.plan
+    slow = replace(question, cluster=Cluster((Level(3, SLOW),)))
+    assert rank(slow)[0].prediction.plan.codecs == ("int8", "int8")
+
+
 def test_codecs_that_are_not_close_are_never_chosen_however_fast() -> None:
     free = tuple(CodingSpeed(name, 0.0, 0.0, 0.0, 0.0) for name in CODECS)
     question = replace(a_question(1e6), profile=replace(PROFILE, coding_speeds=free))

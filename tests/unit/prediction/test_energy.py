@@ -7,7 +7,7 @@ import pytest
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.device_record import UNKNOWN, DeviceRecord
 from backend.cluster.presets import local
-from backend.comparison.aims import Aim, aim_of
+from backend.comparison.aims import Aim, Fewest, SampleFigure, aim_of
 from backend.errors import InvalidInput
 from backend.prediction.answer import rank
 from backend.prediction.energy import Energy, energy, energy_reason
@@ -24,6 +24,10 @@ PROFILE = Profile("six", ModelGraph.chain(LAYERS), microbatch=8)
 
 def with_watts(cluster: Cluster, watts: float, idle: float | None) -> Cluster:
     return replace(cluster, device=replace(cluster.device, watts=watts, idle_watts=idle))
+
+
+def least(figure: SampleFigure, floor: float) -> Aim:
+    return Aim(fewest=Fewest(figure, floor))
 
 
 def answers(cluster: Cluster, schedule: str = "1f1b-flush"):
@@ -49,7 +53,7 @@ def test_two_stages_by_hand(make_plan) -> None:
     most = pytest.approx(3 * 10 * 100 / 32)
     assert energy(found, unknown) == Energy(most, True, most)
     assert energy_reason(found, energy(found, unknown)) == (
-        "A sample takes at most 93.8 J: 3 devices draw at most 300 W (static 93.8 J)."
+        "A sample takes at most 93.8 J: 3 devices draw at most 300 W."
     )
 
 
@@ -197,7 +201,7 @@ def test_with_idle_watts_alone_the_fewest_joules_are_the_fastest_of_as_many_devi
     ]
     assert len(found) > 1
     fastest = [each.prediction.samples_per_second for each in found]
-    ranked = Aim(floor=0.0).ranked(found)
+    ranked = least(SampleFigure.ENERGY, 0.0).ranked(found)
     assert [each.prediction.samples_per_second for each in ranked] == sorted(fastest, reverse=True)
 
 
@@ -215,7 +219,7 @@ def test_more_watts_are_more_joules(idle: float) -> None:
 def test_fewer_joules_are_taken_only_above_the_floor() -> None:
     cluster = with_watts(local(4), 100.0, 50.0)
     found = answers(cluster)
-    free, held = (Aim(floor=floor).ranked(found) for floor in (0.0, 0.95))
+    free, held = (least(SampleFigure.ENERGY, floor).ranked(found) for floor in (0.0, 0.95))
     most = max(each.prediction.samples_per_second for each in found)
     assert held[0].prediction.samples_per_second >= 0.95 * most
     known = [energy(each.prediction, cluster).joules for each in free]
@@ -229,13 +233,42 @@ def test_plans_of_which_no_energy_is_known_come_last() -> None:
     assert len(found) > 1
     fastest = found[0]
     unknown = [replace(fastest, energy=None), *found[1:]]
-    assert Aim(floor=0.0).ranked(unknown)[-1].energy is None
-    assert Aim(floor=0.0).ranked(unknown)[-1].prediction is fastest.prediction
+    last = least(SampleFigure.ENERGY, 0.0).ranked(unknown)[-1]
+    assert last.energy is None
+    assert last.prediction is fastest.prediction
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.5, 1.0])
+def test_the_cheapest_plan_of_enough_speed_is_first(floor: float) -> None:
+    """Over slow links one device costs less than the four that are faster together."""
+    cluster = Cluster((Level(4, 6e7),), Device(price=2.0))
+    found = answers(cluster)
+    most = max(each.prediction.samples_per_second for each in found)
+    [first, *rest] = least(SampleFigure.MONEY, floor).ranked(found)
+    enough = [each for each in found if each.prediction.samples_per_second >= floor * most]
+    assert first.money == min(each.money for each in enough)
+    assert (first.prediction.samples_per_second < most) == (floor < 1)
+    held = [each.money for each in (first, *rest)][: len(enough)]
+    assert held == sorted(held)
+
+
+def test_plans_without_a_price_are_ranked_by_speed() -> None:
+    found = answers(local(4))
+    ranked = least(SampleFigure.MONEY, 0.0).ranked(found)
+    speeds = [each.prediction.samples_per_second for each in ranked]
+    assert {each.money for each in ranked} == {None}
+    assert speeds == sorted(speeds, reverse=True)
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [((0.9, None, 0.9), "a target and a floor"), ((None, None, 1.5), "a floor of 1.5")],
+    [
+        ((0.9, None, 0.9, None), "a target and a floor for energy"),
+        ((0.9, None, None, 0.9), "a target and a floor for money"),
+        ((None, None, 0.9, 0.9), "two floors"),
+        ((None, None, 1.5, None), "a floor of 1.5"),
+        ((None, None, None, -0.1), "a floor of -0.1"),
+    ],
 )
 def test_an_aim_that_cannot_be_is_refused(asked: tuple[float | None, ...], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as caught:

@@ -37,18 +37,28 @@ def cluster(num: int, speeds: tuple[float, ...] = (), memory: float | None = Non
     return Cluster(levels, Device("x", memory), devices)
 
 
-def all_plans(question: Question, before: Plan, sizes: list[int]) -> float:
-    """The most samples/s of the plans that may follow, on any of the first machines."""
+def all_plans(question: Question, before: Plan, bests: dict[Cluster, float]) -> float:
+    """The most samples/s of the plans that may follow, on any of the first machines, which have a
+    device each; `bests` remembers it for each part of a cluster: others begin with the same."""
+    machines = (1,) * question.cluster.num_devices
+    found = []
+    for used in range(1, len(machines) + 1):
+        part = without(question.cluster, machines, range(used, len(machines)))
+        if part not in bests:
+            bests[part] = best_on(replace(question, cluster=part, like=None), before)
+        found.append(bests[part])
+    return max(found)
+
+
+def best_on(here: Question, before: Plan) -> float:
+    """The most samples/s of the plans that may follow; 0.0 where there is none."""
     best = 0.0
-    for used in range(1, len(sizes) + 1):
-        part = without(question.cluster, sizes, range(used, len(sizes)))
-        here = replace(question, cluster=part, like=None)
-        for plan in every_plan(here):
-            if goes_on_from(plan, before):
-                try:
-                    best = max(best, here.fitting(plan).samples_per_second)
-                except StageflowError:
-                    continue
+    for plan in every_plan(here):
+        if goes_on_from(plan, before):
+            try:
+                best = max(best, here.fitting(plan).samples_per_second)
+            except StageflowError:
+                continue
     return best
 
 
@@ -63,16 +73,14 @@ def test_no_plan_that_may_follow_is_better(num, speeds, memory):
     question = Question(profile(4), cluster(num, speeds, memory), "best", "1f1b-flush", batch=12)
     before = search("best", question)
     found = fallbacks(question, before.plan, (1,) * num)
-    bests: dict[Cluster, float] = {}  # by what is left: of like machines it does not matter which
+    bests: dict[Cluster, float] = {}
     every = [lost for count in (1, 2) for lost in combinations(range(num), count) if count < num]
     for lost in every:
         (here,) = (fallback for fallback in found if fallback.is_for(lost))
         left = without(question.cluster, (1,) * num, lost)
         asked = replace(question, schedule="", cluster=left, batch=before.plan.batch)
         asked = replace(asked, profile=question.at(before.plan.microbatch))
-        if left not in bests:
-            bests[left] = all_plans(asked, before.plan, [1] * (num - len(lost)))
-        best = bests[left]
+        best = all_plans(asked, before.plan, bests)
         assert here.factor >= best / before.samples_per_second * (1 - 1e-9)  # steps may add
         if here.plan:
             assert goes_on_from(here.plan, before.plan)

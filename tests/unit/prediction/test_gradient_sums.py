@@ -44,7 +44,7 @@ def test_buckets_fill_from_the_last_layer_and_the_last_one_waits_for_the_end():
         SumPart(1.0, 3.0),
         SumPart(0.0, 0.4),
     ]
-    assert next(pieces(LayerSums.of(LAYERS), 5.0, OVER, 100)) == SumPart(1.5, 1.1)
+    assert pieces(LayerSums.of(LAYERS), 5.0, OVER, 100)[0] == SumPart(1.5, 1.1)
     assert list(pieces(LayerSums.of(LAYERS), 10.0, OVER, 1000)) == [SumPart(0.0, 4.5)]
     bare = replace(LAYERS[0], parameter_bytes=0)
     assert list(pieces(LayerSums.of((bare, *LAYERS[1:])), 10.0, OVER, 100)) == [

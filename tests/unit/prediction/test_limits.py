@@ -31,6 +31,8 @@ def test_a_search_that_stops_at_its_limit_says_so_and_searching_on_finds_as_much
     [short] = rank(ASKED)
     assert short.is_short
     assert "faster is possible" in short.limit_words
+    far = replace(short, bound_seconds=short.prediction.seconds_per_minibatch / 4)
+    assert "4.0 times as fast is possible" in far.limit_words
     assert replace(short, planner_seconds=0) == replace(rank(ASKED)[0], planner_seconds=0)
     monkeypatch.setattr(question, "FURTHER", 1000)
     [longer] = rank(replace(ASKED, search_on=True))

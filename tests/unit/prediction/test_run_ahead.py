@@ -17,7 +17,7 @@ from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.answer import rank
+from backend.prediction.answer import cut_by_hand, rank, redrawn
 from backend.prediction.durations import PlanDurations
 from backend.prediction.question import Question
 from backend.prediction.run_ahead import enough, loop_seconds
@@ -184,3 +184,40 @@ def test_plans_of_before_run_as_far_ahead_as_they_did():
 
 
 TWO = Plan("test", Partition((Stage(0, 2, (0,)), Stage(2, 4, (1,)))), "pipedream", 4)
+
+
+@pytest.mark.parametrize(("hop", "ahead"), [(0.01, 0), (2.0, 1), (4.0, 2)])
+def test_a_plan_by_hand_runs_as_far_ahead_as_a_planners(hop, ahead):
+    by_hand = replace(asked(hop, schedule="pipedream"), planner="")
+    base = Plan("straight", Partition((Stage(0, 1, (0,)), Stage(1, 4, (1,)))), "pipedream", 4)
+    even = Partition((Stage(0, 2, (0,)), Stage(2, 4, (1,))))
+    found = [cut_by_hand(by_hand, "2x1-4x1"), redrawn(by_hand, base, even)]
+    planned = search("straight", asked(hop, schedule="pipedream"))
+    for each in found:
+        assert each.prediction.plan.run_ahead == ahead
+        assert each.prediction.samples_per_second == planned.samples_per_second
+    for further in (0, 3):
+        named = replace(by_hand, run_ahead=further)
+        assert cut_by_hand(named, "2x1-4x1").prediction.plan.run_ahead == further
+        assert redrawn(named, base, even).prediction.plan.run_ahead == further
+
+
+def test_a_plan_by_hand_is_refused_a_depth_that_its_schedule_does_not_take():
+    drains = Plan("", Partition((Stage(0, 2, (0,)), Stage(2, 4, (1,)))), "gpipe", 4, 4)
+    with pytest.raises(InvalidInput, match="'gpipe' takes no further microbatches") as fault:
+        redrawn(asked(1.0, run_ahead=2), drains, drains.partition)
+    assert "'pipedream'" in fault.value.advice
+    with pytest.raises(InvalidInput, match="'gpipe' takes no further microbatches"):
+        asked(1.0, schedule="gpipe", run_ahead=2)
+
+
+def test_a_plan_by_hand_has_a_codec_at_each_cut():
+    thirds = Partition(tuple(Stage(n, 4 if n == 2 else n + 1, (n,)) for n in range(3)))
+    plan = Plan("straight", thirds, "pipedream", 4, run_ahead=1, codecs=("bf16", "bf16"))
+    question = Question(PROFILE, Cluster((Level(3, 10**6),)), codec="bf16", run_ahead=1)
+    for text, codecs in (("int8,none", ("int8", "")), ("none", ()), ("", ("bf16", "bf16"))):
+        found = redrawn(question, plan, thirds, text).prediction
+        assert (found.plan.codecs, found.plan.run_ahead) == (codecs, 1)
+        assert found.sent_bytes == question.predict(replace(plan, codecs=codecs)).sent_bytes
+    with pytest.raises(InvalidInput, match="names 3 codecs, and the plan has 2 cuts"):
+        redrawn(question, plan, thirds, "int8,none,bf16")

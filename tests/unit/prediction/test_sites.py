@@ -136,3 +136,12 @@ def test_sites_are_read_as_they_are_written() -> None:
     assert read_cluster(write_cluster(CLUSTER)) == CLUSTER
     with pytest.raises(InvalidInput, match="not true or false"):
         read_cluster("levels: [{count: 2, bandwidth: 1}, {count: 2, bandwidth: 1, sites: 3}]")
+
+
+@pytest.mark.parametrize(("inside", "said"), [(1, "One device"), (2, "Each of 2 devices")])
+def test_a_whole_model_on_each_site_is_said_of_each(inside: int, said: str) -> None:
+    cluster = Cluster((Level(inside, 1e10), BETWEEN), Device("cpu", 1e9))
+    asking = asked("diloco:every=50", planner="data-parallel")
+    (found,) = rank(replace(asking, cluster=cluster))
+    assert found.reason.startswith(f"{said} of each site")
+    assert ("nothing sent inside a site." in found.reason) == (inside == 1)

@@ -69,7 +69,7 @@ def test_what_repeats_goes_on_to_repeat(num_layers, seed, cluster, batch):
         except StageflowError:
             continue
         found = steady(profile, cluster, plan, whole)
-        short = found.segment.program.shape.num_microbatches
+        short = found.segment.shape.num_microbatches
         if short == lengths(whole, microbatch_unit(plan), drains(plan.schedule))[-1]:
             continue
         unit = microbatch_unit(plan)
@@ -96,7 +96,7 @@ def test_a_pipeline_that_flushes_settles_after_few_of_its_batches():
     plan = Plan("", Partition(tuple(Stage(n, n + 1, (n,)) for n in range(6))), "gpipe", 4, 4)
     profile = drawn(6, 0)
     found = steady(profile, CLUSTERS[0], plan, steady_shape(plan))
-    assert found.segment.program.shape.num_microbatches == 5 * plan.batch
+    assert found.segment.shape.num_microbatches == 5 * plan.batch
 
 
 def test_slow_settling_is_waited_for():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.components.plan.why_view import distance
 from backend.cluster.cluster import Cluster, Level
 from backend.prediction.answer import Answer, cut_by_hand, rank
 from backend.prediction.bottleneck import WAITING
@@ -38,6 +39,25 @@ def test_the_fastest_plan_on_all_devices_is_named_where_one_has_no_work() -> Non
     assert idle_words(three, full, 3) == ""
     assert with_all_devices([two, one], 3) is None
     assert idle_words(two, None, 3).startswith("No planner found a plan that fits and gives all 3")
+
+
+def test_how_far_the_bound_is_above_twice_is_a_factor() -> None:
+    answer = by_cut("3x1-6x1")
+    for bound, words in (
+        (answer.prediction.seconds_per_minibatch / 4, "at most **4.0×** as fast is possible"),
+        (answer.prediction.seconds_per_minibatch / 1.5, "at most **50.0 %** faster is possible"),
+        (answer.prediction.seconds_per_minibatch, "no plan is faster"),
+    ):
+        said = distance(replace(answer, bound_seconds=bound), QUESTION.cluster)
+        assert words in said.replace("\u00a0", " ")
+
+
+def test_the_devices_of_all_sites_have_work() -> None:
+    cluster = Cluster((Level(1, 1e9), Level(3, 1e6, sites=True)))
+    asked = replace(QUESTION, cluster=cluster, planner="", sites="diloco", schedule="gpipe")
+    apart = cut_by_hand(asked, "6x1")
+    assert idle_words(apart, None, 3) == ""
+    assert with_all_devices([apart], 3) is apart
 
 
 def test_a_slower_plan_on_all_devices_is_said_to_be_slower() -> None:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.planning.thresholds import Thresholds
 from backend.runs.attempts.checkpoints import stage_file
 from backend.runs.events import Chosen, Rescuing, Saved
 from backend.runs.request.spec import TrainSpec
@@ -49,8 +50,8 @@ MarksOf = Callable[[int], object]
 
 class Checkpoints:
     """One per rank and run. `shape` is that of a whole epoch; microbatches are counted from
-    the start of the epoch. A stage is saved by its first replica, and with sharded state, a
-    codec of sums or split layers by all of them, each what it keeps."""
+    the start of the epoch. A stage is saved by its first replica, and with sharded state, sums
+    by thresholds or split layers by all of them, each what it keeps."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Checkpoints:
         reporter: Reporter,
     ) -> None:
         self._world, self._coordinates = world, coordinates
-        coded, plan = spec.plan.codec_of_sums is not None, spec.plan
+        coded, plan = isinstance(spec.plan.codec_of_sums, Thresholds), spec.plan
         apart = plan.shard_state or coded or bool(plan.splits)
         self._saved = coordinates.stages if apart else led_stages(coordinates)
         per_chunk = sum(shape.replicas) if apart else shape.pipeline_size

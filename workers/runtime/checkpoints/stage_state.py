@@ -34,7 +34,6 @@ WEIGHT, BUFFER, SCALE, PASSED = "weight", "buffer", "scale", "passed"
 OPTIMIZER_STATE = ("velocity", "mean", "square", "row", "column", AVERAGE)
 """The kinds of `Weights.optimizer_state`."""
 
-
 Place = tuple[int, int | None]
 """Where a slice begins, and along which dimension; None: among all of the tensor's numbers."""
 
@@ -165,7 +164,9 @@ def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
     weights, scale = rank.state.weights[stage], rank.state.loss_scale
     newest, finest = weights.newest, weights.finest
     split = (rank.slices or {}).get(stage, {})
-    like = {n: split[n].like_whole(w) if n in split else w for n, w in newest.items()}
+
+    def like(name: str) -> Tensor:
+        return split[name].like_whole(newest[name]) if name in split else newest[name]
 
     def taken(name: str, whole: Tensor) -> Tensor:
         return split[name].own(whole) if name in split else whole
@@ -173,14 +174,14 @@ def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
     optimizer_state = {
         kind: [
             each.copied(
-                taken(each.name, kept.found(kind, each.name, like[each.name], finest[each.name]))
+                taken(each.name, kept.found(kind, each.name, like(each.name), finest[each.name]))
             )
             for each in weights.slices
         ]
         for kind in OPTIMIZER_STATE
         if any(kept.has(kind, name) for name in newest)
     }
-    found = {name: taken(name, kept.needed(WEIGHT, name, each)) for name, each in like.items()}
+    found = {name: taken(name, kept.needed(WEIGHT, name, like(name))) for name in newest}
     weights.restore(found, optimizer_state, updates, scale.left_out if scale else 0)
     if exchanged := weights.exchange_state:
         weights.restore_exchange(

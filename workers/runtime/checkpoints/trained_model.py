@@ -99,12 +99,15 @@ def _held(rank: Rank) -> dict[int, dict[str, Tensor]]:
     """What this rank answers for of the model's state: parameters and persistent buffers, by
     stage."""
     wanted = rank.stages.layered.model.state_dict().keys()
-    evaluated = {stage: weights.evaluated for stage, weights in rank.state.weights.items()}
+    evaluated = {stage: dict(weights.evaluated) for stage, weights in rank.state.weights.items()}
+    led = led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ()
     found = {}
-    for stage, slices in (rank.slices or {}).items():  # all replicas put them together
-        whole = {name: each.whole(evaluated[stage][name]) for name, each in slices.items()}
-        evaluated[stage] = evaluated[stage] | whole
-    for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
+    for stage, slices in (rank.slices or {}).items():
+        for name, each in slices.items():  # all replicas put one together at a time
+            whole = each.whole(evaluated[stage][name])
+            if stage in led:  # in the host's memory: the device may have room for slices alone
+                evaluated[stage][name] = whole.cpu()
+    for stage in led:
         parameters = dict(rank.stages.modules[stage].module.named_parameters())
         state = parameters | rank.stages.buffers(stage) | evaluated[stage]
         found[stage] = {name: tensor.detach() for name, tensor in state.items() if name in wanted}

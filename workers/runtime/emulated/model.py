@@ -106,11 +106,8 @@ class _Times:
 
 
 def _times(layer: Layer) -> _Times:
-    """Without weights a backward is all for the inputs; where the profile does not tell the
-    halves apart they are equal, as in a prediction."""
-    if not layer.parameter_bytes:
-        return _Times(layer.forward, layer.backward, 0.0)
-    half = layer.backward_input or layer.backward / 2
+    """The halves of a backward as a prediction has them; what has no weights has none for them."""
+    half = layer.input_half if layer.parameter_bytes else layer.backward
     return _Times(layer.forward, half, layer.backward - half)
 
 

@@ -47,8 +47,7 @@ class EpochReport:
             losses.sent(coded, plain, done)
         if self._plan.codec_of_sums:
             buckets = (weights.buckets for weights in self._rank.state.weights.values())
-            coded_sums = (each.coded for each in buckets if each)
-            found = sum((each.sent for each in coded_sums if each), SentBytes())
+            found = sum((each.sent for each in buckets if each), SentBytes())
             new, self._summed = found - self._summed, found
             coded, plain = world.total([new.coded, new.plain])
             losses.summed(coded, plain, done)

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -170,15 +170,8 @@ class Training:
             if self._log is not None:
                 self._log.taken()  # the run's log is of the model's output
         gradients = self._output_gradients(action, kept)
-        if weights.buckets is not None:
-            end = self._overlap(index, number, kept)
-            of_inputs, found = self._blaming(
-                number, kept.inputs, lambda: stage.backward(kept, gradients)
-            )
-            end()
-            weights.add(found)
-        else:
-            sums = weights.sums
+        sums = weights.sums
+        with self._filling(index, number, kept):
             of_inputs, weights.sums = self._blaming(
                 number, kept.inputs, lambda: stage.backward_onto(kept, gradients, sums)
             )
@@ -202,20 +195,16 @@ class Training:
     def _backward_weight(self, index: int, stage: int, microbatch: int) -> None:
         kept, weights = self._activations.pop((stage, microbatch)), self._weights[stage]
         module = self._stages.modules[stage]
-        if weights.buckets is not None:
-            end = self._overlap(index, stage, kept)
-            found = module.backward_weight(kept)
-            end()
-            weights.add(found)
-        else:
+        with self._filling(index, stage, kept):
             weights.sums = [*module.backward_weight(kept, weights.sums).values()]
 
-    def _overlap(self, index: int, stage: int, kept: Activations) -> Callable[[], None]:
-        """Reduce the gradients while the others are made, where their reduction is next."""
+    def _filling(self, index: int, stage: int, kept: Activations) -> AbstractContextManager[None]:
+        """What a backward runs in: of replicas, gradients go into buckets, which are sent while the
+        others are made where their reduction is next."""
         buckets = self._weights[stage].buckets
-        if buckets is None or index not in self._overlapped or not kept.outputs:
-            return _nothing
-        return buckets.overlap(kept.weights)
+        if buckets is None:
+            return nullcontext()
+        return buckets.filling(kept.weights, index in self._overlapped)
 
     def _all_reduce(self, stage: int) -> None:
         """Sum the gradients over the replicas; where a stage has a loss, this goes with them, and
@@ -265,7 +254,3 @@ class Training:
             return work()
         except Exception as error:
             raise self._stages.raised(error, stage, inputs) from error
-
-
-def _nothing() -> None:
-    """Where no gradients are under way, nothing is to be ended."""

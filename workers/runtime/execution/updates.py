@@ -81,13 +81,12 @@ class Updates:
 
     def _scale(self) -> float:
         """What takes the loss's scale off the gradient of the pipeline's whole model and brings it
-        to the norm that is allowed; 0 where it is not finite. Each stage counts once, by its
-        first replica."""
-        square = sum(
-            self._state.weights[step.stage].square(self.count(step))
-            for _, step in self._due
-            if step.stage in self._led
-        )
+        to the norm that is allowed; 0 where it is not finite. What all replicas of a stage have
+        counts once, by the first of them."""
+        square = 0.0
+        for _, step in self._due:
+            shared, own = self._state.weights[step.stage].squares(self.count(step))
+            square += own + (shared if step.stage in self._led else 0.0)
         norm = math.sqrt(self._groups.pipeline_total(square))
         loss_scale, scale = self._state.loss_scale, 1.0
         if loss_scale is not None:
@@ -101,7 +100,8 @@ class Updates:
         """What brings the gradient of the stage to the norm that is allowed to each."""
         if self._state.clip_whole or self._state.clip_norm is None:
             return scale
-        norm = math.sqrt(self._state.weights[step.stage].square(self.count(step)))
+        shared, own = self._state.weights[step.stage].squares(self.count(step))
+        norm = math.sqrt(shared + self._groups.stage_total(step.stage, own))
         return scale * self._clipped(norm * scale)
 
     def _clipped(self, norm: float) -> float:

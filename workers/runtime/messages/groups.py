@@ -34,6 +34,16 @@ class Groups:
         self.pipeline.sum(tensor)
         return float(tensor.item())
 
+    def stage_total(self, stage: int, value: float) -> float:
+        """The sum of `value` over the replicas of a stage where the plan splits layers; all of them
+        call it. Elsewhere each has the whole stage: `value` itself."""
+        group = self.channels.get(stage)
+        if group is None:
+            return value
+        tensor = torch.tensor([value], dtype=torch.float64, device=self.world.device)
+        group.sum(tensor)
+        return float(tensor.item())
+
     def share(self, stage: int, tensors: Iterable[Tensor]) -> None:
         """Give the first replica's tensors of the stage to the others."""
         if group := self.replicas.get(stage):

@@ -145,6 +145,10 @@ class Group:
     def gather(self, flat: Tensor) -> None:
         """`flat` has an equal part for each rank in the order of `ranks`: put every rank's own part
         there."""
+        self.gather_later(flat).wait()
+
+    def gather_later(self, flat: Tensor) -> Pending:
+        """The same, begun; the tensor must be left alone until it is done."""
         parts = flat.view(torch.uint8)  # whatever gloo thinks of the dtype
         own = parts.chunk(len(self.ranks))[self.place].clone()
 
@@ -155,12 +159,24 @@ class Group:
             assert work is not None, "a rank outside the group asked for its parts"
             return work
 
-        begun = self.timing.begin(self.ranks, flat.nbytes, start, 1) if self.timing else start()
-        begun.wait()
+        return self.timing.begin(self.ranks, flat.nbytes, start, 1) if self.timing else start()
 
     def broadcast(self, tensor: Tensor, place: int = 0) -> None:
         """Give the tensor of the group's rank at `place` to all."""
         dist.broadcast(tensor, src=self.ranks[place], group=self.handle)
+
+    def swap(self, flat: Tensor, given: Sequence[int], taken: Sequence[int]) -> Tensor:
+        """Give each rank, in the order of `ranks`, so many numbers of `flat`; returns what each
+        gives to this one, side by side. All do so at once, each in both directions."""
+        found, size = flat.new_empty(sum(taken)), flat.itemsize
+        dist.all_to_all_single(
+            found.view(torch.uint8),  # whatever gloo thinks of the dtype
+            flat.view(torch.uint8),
+            [count * size for count in taken],
+            [count * size for count in given],
+            group=self.handle,
+        )
+        return found
 
 
 def join() -> World:

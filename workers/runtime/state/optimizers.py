@@ -2,16 +2,21 @@
 
 With `in_place` the given tensors are changed and returned; nobody may await them then.
 The formulas are those of torch.optim, and Lion's. Weight decay meets the
-weights that are updated, the newest, whichever version the gradients are of.
+weights that are updated, the newest, whichever version the gradients are of. What a rule computes
+on the way is there of a few weights at a time (`portions`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 Tensors = list[Tensor]
+
+PORTION = 4 * 2**20
+"""Bytes of weights that are updated together: enough for a GPU's kernels, and little beside the
+gradient of one large layer, for which memory is planned."""
 
 
 class Optimizer(Protocol):
@@ -44,8 +49,11 @@ class SGD:
     def update(
         self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
     ) -> Tensors:
-        gradients = _decayed(weights, gradients, self.weight_decay)
-        return _moved(weights, gradients, -self.learning_rate * factor, in_place)
+        rate, new = -self.learning_rate * factor, Tensors()
+        for part in portions(weights):
+            found = _decayed(weights[part], gradients[part], self.weight_decay)
+            new += _moved(weights[part], found, rate, in_place)
+        return new
 
     @property
     def state(self) -> dict[str, Tensors]:
@@ -111,27 +119,34 @@ class Adam:
     def update(
         self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
     ) -> Tensors:
-        rate = self.learning_rate * factor
+        self.mean, self.square = self.mean or _zeros(weights), self.square or _zeros(weights)
+        self.steps += 1
+        rate, new = self.learning_rate * factor, Tensors()
+        for part in portions(weights):
+            new += self._portion(part, weights[part], gradients[part], in_place, rate)
+        return new
+
+    def _portion(
+        self, part: slice, weights: Tensors, gradients: Tensors, in_place: bool, rate: float
+    ) -> Tensors:
         if self.decoupled:
             weights = shrunk(weights, 1 - rate * self.weight_decay, in_place)
         else:
             gradients = _decayed(weights, gradients, self.weight_decay)
-        scale = self._follow(weights, gradients)
+        mean, scale = self.mean[part], self._follow(part, gradients)
         step = -rate / (1 - self.betas[0] ** self.steps)
         if in_place or self.decoupled:
-            torch._foreach_addcdiv_(weights, self.mean, scale, step)
+            torch._foreach_addcdiv_(weights, mean, scale, step)
             return weights
-        return list(torch._foreach_addcdiv(weights, self.mean, scale, step))
+        return list(torch._foreach_addcdiv(weights, mean, scale, step))
 
-    def _follow(self, weights: Tensors, gradients: Tensors) -> Tensors:
+    def _follow(self, part: slice, gradients: Tensors) -> Tensors:
         """The root of the mean square by which the mean gradient is divided."""
-        self.mean, self.square = self.mean or _zeros(weights), self.square or _zeros(weights)
-        self.steps += 1
-        first, second = self.betas
-        torch._foreach_lerp_(self.mean, gradients, 1 - first)
-        torch._foreach_mul_(self.square, second)
-        torch._foreach_addcmul_(self.square, gradients, gradients, 1 - second)
-        scale = list(torch._foreach_sqrt(self.square))
+        mean, square, (first, second) = self.mean[part], self.square[part], self.betas
+        torch._foreach_lerp_(mean, gradients, 1 - first)
+        torch._foreach_mul_(square, second)
+        torch._foreach_addcmul_(square, gradients, gradients, 1 - second)
+        scale = list(torch._foreach_sqrt(square))
         torch._foreach_div_(scale, (1 - second**self.steps) ** 0.5)
         torch._foreach_add_(scale, self.eps)
         return scale
@@ -159,12 +174,14 @@ class Lion:
         self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
     ) -> Tensors:
         self.mean = self.mean or _zeros(weights)
-        rate, (first, second) = self.learning_rate * factor, self.betas
-        direction = torch._foreach_lerp(self.mean, gradients, 1 - first)
-        torch._foreach_sign_(direction)
-        torch._foreach_lerp_(self.mean, gradients, 1 - second)
-        weights = shrunk(weights, 1 - rate * self.weight_decay, in_place)
-        return _moved(weights, list(direction), -rate, in_place=True)
+        rate, new = self.learning_rate * factor, Tensors()
+        (first, second), share = self.betas, 1 - rate * self.weight_decay
+        for part in portions(weights):
+            direction = list(torch._foreach_lerp(self.mean[part], gradients[part], 1 - first))
+            torch._foreach_sign_(direction)
+            torch._foreach_lerp_(self.mean[part], gradients[part], 1 - second)
+            new += _moved(shrunk(weights[part], share, in_place), direction, -rate, in_place=True)
+        return new
 
     @property
     def state(self) -> dict[str, Tensors]:
@@ -172,6 +189,19 @@ class Lion:
 
     def load_state(self, state: dict[str, Tensors], updates: int) -> None:
         self.mean = state.get("mean", [])
+
+
+def portions(weights: Tensors) -> Iterator[slice]:
+    """The places of weights that follow each other, of at most `PORTION` bytes together or one that
+    is larger."""
+    first, size = 0, 0
+    for place, weight in enumerate(weights):
+        if place > first and size + weight.nbytes > PORTION:
+            yield slice(first, place)
+            first, size = place, 0
+        size += weight.nbytes
+    if weights:
+        yield slice(first, len(weights))
 
 
 def _moved(weights: Tensors, direction: Tensors, rate: float, in_place: bool) -> Tensors:

@@ -66,7 +66,6 @@ class Weights:
         self._newest = 0
         self._updates = 0
         self._gradients: list[Tensor] = []
-        self._is_own = False
         self._exchange, self._exchanged = exchange, SentBytes()
         if exchange is not None:
             exchange.begin(list((masters or initial).values()))
@@ -174,31 +173,23 @@ class Weights:
     def sums(self) -> list[Tensor]:
         """The sums so far, which a backward may add to in place; [] before the first gradient of
         an update. What it made of them is set in their place."""
-        if not self._is_own:
-            self._gradients = [gradient.clone() for gradient in self._gradients]
-        return self._gradients
+        return self._gradients if self.buckets is None else self.buckets.sums
 
     @sums.setter
     def sums(self, found: list[Tensor]) -> None:
-        self._gradients, self._is_own = found, True
-
-    def add(self, gradients: dict[str, Tensor]) -> None:
-        """Add one microbatch's gradients, whose tensors others may hold too."""
-        if self.buckets is not None:
-            self.buckets.add(gradients)
-            return
-        new = list(gradients.values())
-        if not self._gradients or not new:
-            self._gradients, self._is_own = new, False
-        elif self._is_own:
-            torch._foreach_add_(self._gradients, new)
+        if self.buckets is None:
+            self._gradients = found
         else:
-            self._gradients, self._is_own = list(torch._foreach_add(self._gradients, new)), True
+            self.buckets.sums = found
 
-    def square(self, num_backwards: float) -> float:
-        """The squared 2-norm of the mean over `num_backwards` gradients."""
+    def squares(self, num_backwards: float) -> tuple[float, float]:
+        """The squared 2-norm of the mean over `num_backwards` gradients: of the weights that all
+        replicas have, and of those that this one has to itself, slices of split layers."""
         norms = [torch.linalg.vector_norm(g, dtype=_of_norm(g)) for g in self.gradients]
-        return float(sum(float(norm) ** 2 for norm in norms)) / num_backwards**2
+        found, apart = [0.0, 0.0], self.buckets.apart if self.buckets else ()
+        for name, norm in zip(self._names, norms, strict=True):
+            found[name in apart] += float(norm) ** 2
+        return found[0] / num_backwards**2, found[1] / num_backwards**2
 
     def exchange(self, peers: Peers) -> None:
         """Let the newest version learn from the other pipelines'."""
@@ -279,12 +270,9 @@ class Weights:
         """For the `slices`."""
         found = dict(zip(self._names, self.gradients, strict=True))
         gradients = [each.of(found[each.name]) for each in self.slices]
-        if divisor == 1 or not gradients:
-            return gradients
-        if self._is_own or self.buckets is not None:
+        if divisor != 1 and gradients:
             torch._foreach_div_(gradients, divisor)
-            return gradients
-        return list(torch._foreach_div(gradients, divisor))
+        return gradients
 
     def _named(self, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
         leaves = (tensor.requires_grad_() for tensor in tensors)

@@ -13,8 +13,14 @@ def hold_back(folder: Path) -> None:
     (folder / FILE).write_bytes(os.urandom(NUM_BYTES))  # zeros may take no room
 
 
+def let_go_of_half(folder: Path) -> None:
+    """Give half of the room back, for the last reports: they must not take what the end needs."""
+    with suppress(OSError):
+        os.truncate(folder / FILE, NUM_BYTES // 2)
+
+
 def let_go(folder: Path) -> None:
-    """Give the room back, where there is any: the end of the run comes next, whatever its folder
-    has become."""
+    """Give back what is left of the room, where there is any: the end of the run comes next,
+    whatever its folder has become."""
     with suppress(OSError):
         (folder / FILE).unlink()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from math import inf
+from pathlib import Path
 
 from backend.errors import StageflowError
 from backend.runs.attempts.fence import LeaseLost
@@ -13,6 +14,7 @@ from backend.runs.states import IllegalMove
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.stop import Stop
+from workers.supervisor.reporting import ballast
 from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.reporting.faults import failed
 from workers.supervisor.reporting.measured import num_microbatches, summarise
@@ -29,10 +31,13 @@ PORTION = 1.0
 log = logging.getLogger(__name__)
 
 
-def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) -> bool:
+def conclude(
+    attempt: Attempt, writer: EventWriter, folder: Path, ending: Ending, stop: Stop
+) -> bool:
     """End the run, as soon as the database is there; False where the agent has to `stop` before.
-    Raises `LeaseLost`. Only a success is spoilt by a fault in the last writes: another end has
-    its cause already. Numbers that the database does not take leave an end without them."""
+    The attempt's `folder` holds back room for that. Raises `LeaseLost`. Only a success is spoilt by
+    a fault in the last writes: another end has its cause already. Numbers that the database does
+    not take leave an end without them."""
     summary = RunSummary()
     try:
         if not _told(attempt, writer, ending, stop):
@@ -47,6 +52,7 @@ def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) 
         log.exception("run %d: the last reports were not written", attempt.run.id)
         if ending is SUCCEEDED:
             ending = failed(fault, writer.folder)
+    ballast.let_go(folder)
     try:
         return _finished(attempt, ending, summary, stop)
     except (LeaseLost, IllegalMove):

@@ -3,7 +3,8 @@
 from threading import Lock
 
 from backend.errors import StageflowError
-from workers.sandbox.limits import Limits, size
+from backend.units import bytes_text
+from workers.sandbox.limits import Limits
 
 
 class DiskFull(StageflowError):
@@ -25,7 +26,7 @@ class HandedOver:
         if self._limits is None:
             return
         if self._bytes > self._limits.disk:
-            raise _breach(self._limits, "DiskFull", size(self._bytes))
+            raise _breach(self._limits, "DiskFull", bytes_text(self._bytes))
         if self._files > self._limits.files:
             raise _breach(self._limits, "TooManyFiles", f"{self._files:,} files")
 

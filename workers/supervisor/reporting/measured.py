@@ -31,7 +31,7 @@ def summarise(spec: RunSpec, results: Results, started: float | None = None) -> 
         clocks=tuple(results.clocks[rank] for rank in sorted(results.clocks)),
         cores=tuple(results.cores[rank] for rank in sorted(results.cores)),
     )
-    if isinstance(spec, TrainSpec) and len(results.spans) == spec.plan.partition.num_devices:
+    if isinstance(spec, TrainSpec) and len(results.spans) == len(spec.plan.devices):
         return _timed(summary, spec.plan, results)
     return summary
 

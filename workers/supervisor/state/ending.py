@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.runs.attempts.checkpoints import NOT_BEGUN
 from backend.runs.run import RunError
 from backend.runs.states import RunState
 
@@ -31,6 +32,12 @@ STOPPED = _failed(
     "the node agent was stopped while the run was going on",
     "Start the agent again (`stageflow up`) and launch the run again.",
 )
+NOTHING_BEGUN = _failed(
+    NOT_BEGUN,
+    "the node agent was stopped before the ranks had begun their work",
+    "Start the agent again (`stageflow up`), or another one: the run is back in the queue. Launch "
+    "it again where it has failed.",
+)
 
 
 def warned(seconds: float) -> Ending:
@@ -45,9 +52,13 @@ def warned(seconds: float) -> Ending:
     return Ending(RunState.FAILED, error, seconds / 2)
 
 
-def asked_of_agent(must_stop: bool, seconds_left: float | None) -> Ending | None:
+def asked_of_agent(
+    must_stop: bool, seconds_left: float | None, has_begun: bool = True
+) -> Ending | None:
     """The end that follows for what it carries: it must stop now, or will be ended in
-    `seconds_left`; None where neither is so."""
+    `seconds_left`; None where neither is so. `has_begun`: a rank does its work."""
+    if not has_begun and (must_stop or seconds_left is not None):
+        return NOTHING_BEGUN
     if must_stop:
         return STOPPED
     return None if seconds_left is None else warned(seconds_left)

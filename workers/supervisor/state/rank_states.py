@@ -105,6 +105,11 @@ class RankStates:
         return replace(self, exits={**self.exits, **ended}) if ended else self
 
     @property
+    def has_begun(self) -> bool:
+        """A rank does its work, or did."""
+        return bool(self.started | self.finished)
+
+    @property
     def all_started(self) -> bool:
         return len(self.started | self.finished) == self.world_size
 

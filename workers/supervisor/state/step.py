@@ -142,7 +142,7 @@ def _decided(state: AttemptState, event: Observed) -> Step:
         return _end(state, SUCCEEDED)
     if error := state.ranks.error(event.now):
         return _end(replace(state, by_ranks=True), Ending(RunState.FAILED, error))
-    asked = asked_of_agent(event.must_stop, event.seconds_left)
+    asked = asked_of_agent(event.must_stop, event.seconds_left, state.ranks.has_begun)
     if _is_sooner(asked, state.stop, event.now):  # first, however long each write takes
         return _stop(state, event.now, asked)
     if state.stop is not None or event.now - state.written >= FLUSH:

@@ -3,7 +3,10 @@
 // Above the seconds of each layer or fold, below its parameters: each with an axis of its own.
 const HEAD = 40, PLOT = 186, GAP = 20, HELD = 42, TALL = PLOT + GAP + HELD, LEFT = 52, RIGHT = 14, ROOM = 18;
 const FORWARD = "#0072B2", BACKWARD = "#E69F00", NEUTRAL = "#808A98", GRID = "rgba(128,138,152,.18)";
-const three = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
+// As the server rounds, also 12.25: the same bytes stand in its tables.
+const rounded = [0, 1, 2].map((digits) => new Intl.NumberFormat("en",
+  { minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven" }));
+const three = (v) => rounded[v >= 100 ? 0 : v >= 10 ? 1 : 2].format(v);
 const scale = (v, steps) => steps.find(([least]) => v >= least) || steps[steps.length - 1];
 const TIMES = [[1, 1, "s"], [1e-3, 1e3, "ms"], [1e-6, 1e6, "µs"], [0, 1e9, "ns"]];
 const SIZES = [[2 ** 40, 2 ** -40, "TiB"], [2 ** 30, 2 ** -30, "GiB"], [2 ** 20, 2 ** -20, "MiB"],
@@ -358,7 +361,7 @@ class Editor {
       `${bytes(sum(this.data.parameters, this.first(stage), this.stops[stage]))} of parameters` +
       (frozen ? `, ${bytes(frozen)} frozen` : ""));
     const button = (label, title, can, act, parent) => {
-      const made = make("button", "", parent || this.bar);
+      const made = make("button", "", parent);
       made.type = "button";
       made.textContent = label;
       made.title = title;
@@ -368,15 +371,15 @@ class Editor {
       made.onclick = act;
       if (title === word) made.focus();
     };
-    const steps = make("span", "step", this.bar);
+    const tools = make("span", "tools", this.bar), steps = make("span", "step", tools);
     steps.append("Replicas ");
     button("−", "One replica less", this.replicas[stage] > 1, () => this.add(stage, -1), steps);
     make("output", "", steps).textContent = this.replicas[stage];
     button("+", "One replica more", used < devices, () => this.add(stage, 1), steps);
-    make("span", "", this.bar).textContent = `${used} of ${devices} devices`;
+    make("span", "", tools).textContent = `${used} of ${devices} devices`;
     const long = this.stops[stage] - this.first(stage) > 1;
-    button("✂ Split", "Split this stage", chunks === 1 && long && (used < devices || this.replicas[stage] > 1), () => this.split(stage));
-    button("Join next", "Join this stage with the next", chunks === 1 && stage < this.stops.length - 1, () => this.join(stage));
+    button("✂ Split", "Split this stage", chunks === 1 && long && (used < devices || this.replicas[stage] > 1), () => this.split(stage), tools);
+    button("Join next", "Join this stage with the next", chunks === 1 && stage < this.stops.length - 1, () => this.join(stage), tools);
   }
   hover(e) {
     const box = this.root.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;

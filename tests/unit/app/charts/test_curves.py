@@ -1,11 +1,18 @@
 """Curves and shares."""
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from app.charts import palette
-from app.charts.curve import PERCENTS, SIZES, curve
+from app.charts.curve import PERCENTS, SIZES, curve, round_sizes
 from app.charts.overlay import Curve, overlay
-from app.charts.shares import attribution
+from app.charts.shares import attribution, spent_on
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
+from backend.runs.events import SUMS_SENT
+
+MIB = 2**20
 
 
 def test_few_points_have_dots_and_a_target_has_a_level() -> None:
@@ -25,6 +32,30 @@ def test_bytes_have_units_where_they_are_drawn() -> None:
         assert drawn["y"]["axis"]["labelExpr"] == SIZES
     assert curve(4, name="accuracy", share=True)["encoding"]["y"]["axis"]["labelExpr"] == PERCENTS
     assert curve(4, name="loss")["encoding"]["y"]["axis"] == {}
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "found"),
+    [
+        (4 * MIB, 9.79 * MIB, [4, 6, 8, 10]),
+        (0.9 * MIB, 1.78 * MIB, [0.8, 1.0, 1.2, 1.4, 1.6, 1.8]),
+        (9.79 * MIB, 9.79 * MIB, [9.79]),
+        (0.0, 0.0, [0.0]),
+    ],
+)
+def test_bytes_stand_at_round_numbers_of_their_unit(
+    least: float, most: float, found: list[float]
+) -> None:
+    values = curve(2, name=SUMS_SENT, values=[least, most])["encoding"]["y"]["axis"]["values"]
+    assert [value / MIB for value in values] == pytest.approx(found)
+
+
+@given(st.floats(0, 1e13), st.floats(0, 1e13))
+def test_a_few_sizes_hold_all_values(one: float, other: float) -> None:
+    values = round_sizes(*sorted((one, other)))
+    assert values[0] <= min(one, other)
+    assert values[-1] >= max(one, other) * (1 - 1e-9)
+    assert 1 <= len(values) <= 8
 
 
 def test_several_lines_have_colours_of_their_own_and_marks_have_none_of_them() -> None:
@@ -55,6 +86,9 @@ def test_shares_of_each_rank_add_up_to_100_percent() -> None:
     figure = attribution(rows)
     assert [sum(trace.x[row] for trace in figure.data) for row in (0, 1)] == [100, 100]
     assert {trace.name for trace in figure.data} == {"forward", "backward", "waiting", "idle"}
+    colours = {trace.name: trace.marker.color for trace in figure.data}
+    assert list(spent_on(rows).items()) == list(colours.items())
+    assert spent_on([("rank 0", {"forward": 0.0})]) == {}
 
 
 def test_a_rank_without_time_divides_nothing_by_zero() -> None:

@@ -99,6 +99,8 @@ def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:
     (cells,) = placement(cluster, cut).data
     first, second = palette.stage(0), palette.stage(1)
     assert list(cells.marker.color) == [first, first, second, palette.IDLE]
+    (alike,) = placement(cluster, Partition((Stage(0, 5, (0,)),)), sites=2).data
+    assert list(alike.marker.color) == [first, palette.IDLE] * 2
     gaps = [right - left for left, right in zip(cells.x, cells.x[1:], strict=False)]
     assert gaps[1] > gaps[0] == gaps[2]
     assert cluster_words(cluster).replace("\u00a0", " ") == (

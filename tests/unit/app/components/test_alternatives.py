@@ -17,4 +17,5 @@ def test_a_label_that_is_no_more_is_no_choice(monkeypatch: pytest.MonkeyPatch) -
     assert put == {}
     session[alternatives.KEY] = "pipedream"
     alternatives._choose()
-    assert put == {Param.PLANNER: "pipedream", Param.CUT: None, Param.PLAN: None}
+    by_hand = (Param.CUT, Param.CODECS, Param.PLAN)
+    assert put == {Param.PLANNER: "pipedream"} | dict.fromkeys(by_hand)

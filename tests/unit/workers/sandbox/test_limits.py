@@ -5,7 +5,7 @@ import pytest
 
 from backend.runs.run import RunError
 from backend.settings import Settings
-from workers.sandbox.limits import Limits, size
+from workers.sandbox.limits import Limits
 
 LIMITS = Limits(60, 2 * 1024**3, 64, 1024**2, 1024**3, 500)
 MOST = ("seconds", "memory", "processes", "file", "disk", "files")
@@ -31,9 +31,9 @@ def test_the_kernel_is_told_what_it_can_hold_a_process_to():
 @pytest.mark.parametrize(
     ("message", "detail", "kind", "number"),
     [
-        ("x.py, line 3: MemoryError", "", "OutOfMemory", "2 GiB"),
-        ("x.py, line 3: RuntimeError: can't allocate memory: you", "", "OutOfMemory", "2 GiB"),
-        ("Rank 0 gave up.", "Traceback\n  ...\nMemoryError\n", "OutOfMemory", "2 GiB"),
+        ("x.py, line 3: MemoryError", "", "OutOfMemory", "2.00 GiB"),
+        ("x.py, line 3: RuntimeError: can't allocate memory: you", "", "OutOfMemory", "2.00 GiB"),
+        ("Rank 0 gave up.", "Traceback\n  ...\nMemoryError\n", "OutOfMemory", "2.00 GiB"),
         ("x.py: RuntimeError: can't start new thread", "", "TooManyProcesses", "64 processes"),
         (
             "x.py: BlockingIOError: [Errno 11] Resource temporarily unavailable",
@@ -41,7 +41,7 @@ def test_the_kernel_is_told_what_it_can_hold_a_process_to():
             "TooManyProcesses",
             "64 processes",
         ),
-        ("OSError: [Errno 27] File too large", "", "FileTooLarge", "1 MiB"),
+        ("OSError: [Errno 27] File too large", "", "FileTooLarge", "1.00 MiB"),
     ],
 )
 def test_an_error_that_a_limit_caused_names_it(message, detail, kind, number):
@@ -63,11 +63,3 @@ def test_an_error_that_a_limit_caused_names_it(message, detail, kind, number):
 )
 def test_every_other_error_is_left_as_it_is(error: RunError):
     assert LIMITS.explained(error) is error
-
-
-@pytest.mark.parametrize(
-    ("num_bytes", "text"),
-    [(0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (3 << 20, "3 MiB"), (5 << 40, "5,120 GiB")],
-)
-def test_sizes_are_for_people(num_bytes: int, text: str):
-    assert size(num_bytes) == text

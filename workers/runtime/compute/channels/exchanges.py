@@ -4,7 +4,9 @@ Each has its own rows (samples, or tokens) of a tensor, or its own columns (chan
 All replicas call each function in the same order.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol
 
 import torch
@@ -26,10 +28,6 @@ class Replicas(Protocol):
         """Of this one in `ranks`."""
         ...
 
-    def sum(self, tensor: Tensor) -> None:
-        """Put the sum over all in the tensor's place."""
-        ...
-
     def gather(self, flat: Tensor) -> None:
         """Put every replica's own equal part into `flat`."""
         ...
@@ -38,10 +36,16 @@ class Replicas(Protocol):
         """Give the tensor of the one at `place` to all."""
         ...
 
+    def swap(self, flat: Tensor, given: Sequence[int], taken: Sequence[int]) -> Tensor:
+        """Give each so many numbers of `flat`; what each gives, side by side."""
+        ...
+
 
 def narrowed(tensor: Tensor, counts: Counts, place: int, dim: int) -> Tensor:
-    """Along a dimension the part at `place` of so many each."""
-    return tensor.narrow(dim, sum(counts[:place]), counts[place]).contiguous()
+    """Along a dimension the part at `place` of so many each. A copy: a view would keep all parts
+    in memory."""
+    part = tensor.narrow(dim, sum(counts[:place]), counts[place])
+    return part.clone(memory_format=torch.contiguous_format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +66,38 @@ class Together:
         self.group.gather(found)
         return tuple(map(int, found.tolist()))
 
-    def own_rows(self, tensor: Tensor, rows: Counts) -> Tensor:
-        """Of all rows this replica's."""
-        return narrowed(tensor, rows, self.place, 0)
-
     def all_rows(self, own: Tensor, rows: Counts) -> Tensor:
         """Of each replica its rows."""
-        return self.joined(own, rows, 0)
+        width, size = prod(own.shape[1:]), len(self.group.ranks)
+        flat = own.reshape(-1).repeat(size)
+        found = self.group.swap(flat, [own.numel()] * size, [count * width for count in rows])
+        return found.view(sum(rows), *own.shape[1:])
 
-    def own_columns(self, tensor: Tensor, columns: Counts) -> Tensor:
-        """Of all columns this replica's."""
-        return narrowed(tensor, columns, self.place, tensor.dim() - 1)
+    def added_rows(self, partial: Tensor, rows: Counts) -> Tensor:
+        """Own rows of the sum of what all have for all rows."""
+        width, own = prod(partial.shape[1:]), rows[self.place]
+        given, taken = [count * width for count in rows], [own * width] * len(rows)
+        found = self.group.swap(partial.reshape(-1), given, taken)
+        return found.view(len(rows), own, *partial.shape[1:]).sum(0)
 
-    def all_columns(self, own: Tensor, columns: Counts) -> Tensor:
-        """Of each replica its columns."""
-        return self.joined(own, columns, own.dim() - 1)
+    def to_columns(self, own: Tensor, rows: Counts, columns: Counts) -> Tensor:
+        """Own columns of all rows, from all columns of own rows."""
+        mine = columns[self.place]
+        flat = torch.cat([part.reshape(-1) for part in own.split_with_sizes(columns, 1)])
+        given = [len(own) * count for count in columns]
+        found = self.group.swap(flat, given, [count * mine for count in rows])
+        return found.view(sum(rows), mine)
+
+    def to_rows(self, own: Tensor, rows: Counts, columns: Counts) -> Tensor:
+        """All columns of own rows, from own columns of all rows."""
+        mine, width = rows[self.place], own.shape[1]
+        taken = [mine * count for count in columns]
+        found = self.group.swap(own.reshape(-1), [count * width for count in rows], taken)
+        return torch.cat([part.view(mine, -1) for part in found.split_with_sizes(taken)], 1)
 
     def joined(self, own: Tensor, counts: Counts, dim: int) -> Tensor:
-        """The parts of all, along a dimension. They differ in size, so that each is broadcast."""
+        """The slices of all, along a dimension. Each is broadcast: a swap would copy it for each of
+        the others, and weights are large."""
         found = []
         for place, count in enumerate(counts):
             shape = (*own.shape[:dim], count, *own.shape[dim + 1 :])
@@ -87,12 +105,6 @@ class Together:
             self.group.broadcast(piece, place)
             found.append(piece)
         return torch.cat(found, dim)
-
-    def added(self, partial: Tensor) -> Tensor:
-        """The sum of what all have."""
-        total = partial.clone(memory_format=torch.contiguous_format)
-        self.group.sum(total)
-        return total
 
 
 class GatherRows(torch.autograd.Function):
@@ -106,7 +118,7 @@ class GatherRows(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, partial: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.together.own_rows(ctx.together.added(partial), ctx.rows), None, None
+        return ctx.together.added_rows(partial, ctx.rows), None, None
 
 
 class AddRows(torch.autograd.Function):
@@ -115,7 +127,7 @@ class AddRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, partial: Tensor, together: Together, rows: Counts) -> Tensor:
         ctx.together, ctx.rows = together, rows
-        return together.own_rows(together.added(partial), rows)
+        return together.added_rows(partial, rows)
 
     @staticmethod
     @once_differentiable
@@ -129,13 +141,12 @@ class ToColumns(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, own: Tensor, together: Together, rows: Counts, columns: Counts) -> Tensor:
         ctx.together, ctx.rows, ctx.columns = together, rows, columns
-        return together.own_columns(together.all_rows(own, rows), columns)
+        return together.to_columns(own, rows, columns)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, own: Tensor) -> tuple[Tensor, None, None, None]:
-        whole = ctx.together.all_columns(own, ctx.columns)
-        return ctx.together.own_rows(whole, ctx.rows), None, None, None
+        return ctx.together.to_rows(own, ctx.rows, ctx.columns), None, None, None
 
 
 class ToRows(torch.autograd.Function):
@@ -144,10 +155,9 @@ class ToRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, own: Tensor, together: Together, rows: Counts, columns: Counts) -> Tensor:
         ctx.together, ctx.rows, ctx.columns = together, rows, columns
-        return together.own_rows(together.all_columns(own, columns), rows)
+        return together.to_rows(own, rows, columns)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, own: Tensor) -> tuple[Tensor, None, None, None]:
-        whole = ctx.together.all_rows(own, ctx.rows)
-        return ctx.together.own_columns(whole, ctx.columns), None, None, None
+        return ctx.together.to_columns(own, ctx.rows, ctx.columns), None, None, None

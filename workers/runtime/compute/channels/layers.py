@@ -7,7 +7,6 @@ of all replicas' rows: they are not to be summed over replicas.
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
@@ -77,7 +76,7 @@ class EmbeddingByRows(nn.Module):
         own = self._together.all_rows(rows, counts) - self._first
         is_here = (own >= 0) & (own < len(self.weight))
         looked_up = embedding(own.clamp(0, len(self.weight) - 1), self.weight)
-        partial = torch.where(is_here.unsqueeze(-1), looked_up, torch.zeros_like(looked_up))
+        partial = looked_up.masked_fill_(~is_here.unsqueeze(-1), 0)
         found: Tensor = AddRows.apply(partial, self._together, counts)  # type: ignore[no-untyped-call]
         return found.view(*numbers.shape, found.shape[-1])
 
@@ -110,4 +109,4 @@ SPLIT_LAYERS: dict[tuple[type[nn.Module], LayerType], tuple[SplitLayer, dict[str
 
 
 def _slice(whole: Tensor, sizes: Counts, dim: int, together: Together) -> nn.Parameter:
-    return nn.Parameter(narrowed(whole.detach(), sizes, together.place, dim).clone())
+    return nn.Parameter(narrowed(whole.detach(), sizes, together.place, dim))

@@ -61,9 +61,6 @@ def split_stages(
         found[number] = {name: each for slices, _, _ in made for name, each in slices.items()}
         for at in (stages.modules, *(variant.stages for variant in stages.variants.values())):
             at[number] = _put(at[number], {path: layer for _, path, layer in made})
-        for _, path, _ in made:
-            for weight in stages.layered.model.get_submodule(path).parameters():
-                weight.data = torch.empty(0, dtype=weight.dtype, device=weight.device)
     is_split = frozenset(number for number, slices in found.items() if slices)
     return replace(stages, split=is_split), found
 
@@ -91,7 +88,10 @@ def _split(
     if 0 in sizes:
         channels = f"{sum(sizes)} channels in the ratio {':'.join(map(str, parts))}"
         raise _refused(split, f"of {channels} a replica would have none")
-    return slices, path, made(whole, sizes, together)
+    sliced = made(whole, sizes, together)
+    for weight in named.values():  # before the next layer is sliced, which needs the room
+        weight.data = torch.empty(0, dtype=weight.dtype, device=weight.device)
+    return slices, path, sliced
 
 
 def _path(layered: LayeredModel, split: LayerSplit) -> str:

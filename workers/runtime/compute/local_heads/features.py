@@ -23,18 +23,18 @@ class Features:
     of_tokens: bool
 
     @staticmethod
-    def of(specs: Sequence[TensorSpec], of_tokens: bool) -> "Features":
-        """Those of a bundle of these specs: every tensor of samples through which a gradient would
-        go back. Raises `InvalidInput` where there is none."""
-        least = 3 if of_tokens else 2
-        rows = specs[0].shape[:1]
+    def of(specs: Sequence[TensorSpec], rows: tuple[int, ...]) -> "Features":
+        """Those of a bundle of these specs: every tensor with features for each of the answers,
+        whose shape is `rows` = (samples,) or (samples, tokens), through which a gradient would go
+        back. Raises `InvalidInput` where there is none."""
+        of_tokens, ahead = len(rows) == 2, len(rows)
         places = tuple(
             place
             for place, spec in enumerate(specs)
             if spec.requires_grad
             and not spec.is_weight
-            and len(spec.shape) >= least
-            and spec.shape[:1] == rows
+            and len(spec.shape) > ahead
+            and spec.shape[:ahead] == rows
         )
         if not places:
             shapes = ", ".join(str(spec.shape) for spec in specs)

@@ -37,11 +37,12 @@ class LocalLoss:
 
 @dataclass(frozen=True, slots=True)
 class LocalLosses:
-    """Makes them: heads called `name` with as many `scores` as the model has."""
+    """Makes them: heads called `name` with as many `scores` as the model has, for answers of shape
+    `rows` = (samples,) or (samples, tokens)."""
 
     name: str
     scores: int
-    of_tokens: bool
+    rows: tuple[int, ...]
     seed: int
     device: torch.device
 
@@ -81,12 +82,13 @@ class LocalLosses:
             )
         of_tokens = target.dim() == 2 and not values
         usual = LOW_RANK if of_tokens else LINEAR
-        return LocalLosses(name or usual, scores, of_tokens, seed, device)
+        rows = tuple(target.shape[: 1 + of_tokens])
+        return LocalLosses(name or usual, scores, rows, seed, device)
 
     def made(self, stage: int, specs: Sequence[TensorSpec], of_model: Loss) -> LocalLoss:
         """That of stage number `stage`, which hands on a bundle of these specs; alike on every
         rank. Raises `InvalidInput` where no head can read it."""
-        features = Features.of(specs, self.of_tokens)
+        features = Features.of(specs, self.rows)
         read = [specs[place] for place in features.places]
         size = HeadSize(
             features.width(specs),

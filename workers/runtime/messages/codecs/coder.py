@@ -26,6 +26,10 @@ class Coder(Protocol):
         """The tensor of these bytes, in the shape and dtype of `spec`."""
         ...
 
+    def __hash__(self) -> int:
+        """Coders that are equal code alike."""
+        ...
+
 
 class RoundTrip(Protocol):
     """At one end of a cut: a tensor of one microbatch there, and its gradient back. It may remember

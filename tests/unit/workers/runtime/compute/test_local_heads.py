@@ -20,11 +20,11 @@ from workers.runtime.compute.local_heads.features import MOST_POOLED, Features, 
 from workers.runtime.compute.local_heads.local_loss import LocalLosses
 from workers.runtime.compute.local_heads.similarity import similarity
 
-CPU, SAMPLES, SCORES = torch.device("cpu"), 6, 5
+CPU, SAMPLES, TOKENS, SCORES = torch.device("cpu"), 6, 3, 5
 BUNDLES = {
     "rows": ((7,),),
     "pictures": ((4, 6, 6),),
-    "texts": ((3, 8),),
+    "texts": ((TOKENS, 8),),
     "two": ((7,), (4, 2, 3)),
 }
 CASES = [(head, name, False) for head in HEADS for name in BUNDLES]
@@ -32,7 +32,7 @@ CASES += [(head, "texts", True) for head in HEADS if head != SIMILARITY]
 
 
 def losses(name, of_tokens=False, seed=0):
-    return LocalLosses(name, SCORES, of_tokens, seed, CPU)
+    return LocalLosses(name, SCORES, (SAMPLES, TOKENS)[: 1 + of_tokens], seed, CPU)
 
 
 def bundle_of(name, seed=0):
@@ -135,14 +135,27 @@ def test_a_weight_that_crosses_the_cut_is_no_feature():
     rows = TensorSpec((SAMPLES, 7), torch.float32, True)
     weight = TensorSpec((SAMPLES, 7), torch.float32, True, is_weight=True)
     mask = TensorSpec((SAMPLES, 7), torch.bool, False)
-    assert Features.of((mask, rows, weight), False).places == (1,)
+    assert Features.of((mask, rows, weight), (SAMPLES,)).places == (1,)
+
+
+def test_a_tensor_whose_rows_are_no_samples_is_no_feature():
+    rows = TensorSpec((SAMPLES, 7), torch.float32, True)
+    of_heads = TensorSpec((2 * SAMPLES, 7), torch.float32, True)
+    assert Features.of((of_heads, rows), (SAMPLES,)).places == (1,)
+
+
+def test_a_tensor_without_a_row_for_each_token_is_no_feature_of_tokens():
+    of_heads = TensorSpec((SAMPLES, 2, TOKENS, 4), torch.float32, True)
+    texts = TensorSpec((SAMPLES, TOKENS, 8), torch.float32, True)
+    assert Features.of((of_heads, texts), (SAMPLES, TOKENS)).places == (1,)
 
 
 @pytest.mark.parametrize("of_tokens", [False, True])
 def test_a_bundle_that_no_head_can_read_is_refused(of_tokens):
-    flat = TensorSpec((SAMPLES, 7)[: 1 + of_tokens], torch.float32, True)
+    rows = (SAMPLES, TOKENS)[: 1 + of_tokens]
+    flat = TensorSpec(rows, torch.float32, True)
     with pytest.raises(InvalidInput, match="a local head reads samples x"):
-        Features.of((flat,), of_tokens)
+        Features.of((flat,), rows)
 
 
 def asked(head="", schedule="local"):
@@ -159,10 +172,10 @@ def test_tokens_have_the_low_rank_head_where_none_is_asked_for():
     classes, tokens = torch.zeros(2, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.int64)
     assert LocalLosses.of(asked(), 5, data_with(classes), CPU).name == LINEAR
     of_tokens = LocalLosses.of(asked(), 5, data_with(tokens), CPU)
-    assert (of_tokens.name, of_tokens.of_tokens) == (LOW_RANK, True)
+    assert (of_tokens.name, of_tokens.rows) == (LOW_RANK, (2, 3))
     assert LocalLosses.of(asked("linear"), 5, data_with(tokens), CPU).name == LINEAR
     rows = LocalLosses.of(asked(), 5, data_with(torch.zeros(2, 5)), CPU)
-    assert (rows.name, rows.of_tokens) == (LINEAR, False)
+    assert (rows.name, rows.rows) == (LINEAR, (2,))
     assert LocalLosses.of(asked(schedule="gpipe"), 5, data_with(classes), CPU) is None
 
 

@@ -59,7 +59,7 @@ def test_a_loop_without_end_is_told_with_its_stack(monkeypatch: pytest.MonkeyPat
 def test_what_has_been_built_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch ends with the block, and inside it with `started`."""
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail("ended"))
-    told, quick = Heard(), replace(JOB, build_seconds=0.01)
+    told, quick = Heard(), replace(JOB, build_seconds=1.0)
     watching = threading.active_count()
     with building(told, quick):
         told.has_started.set()

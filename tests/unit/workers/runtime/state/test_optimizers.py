@@ -14,6 +14,8 @@ from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from tests.oracles.lion import PlainLion
+from workers.profiler.allocations import allocations
+from workers.runtime.state import optimizers as module
 from workers.runtime.state.grouped import grouped_optimizer, optimizer_of
 
 
@@ -53,6 +55,29 @@ def gradients(seed: int, step: int, kind: torch.dtype = torch.float64) -> list[t
 
 def first(kind: torch.dtype = torch.float64) -> list[torch.Tensor]:
     return [torch.full(shape, place / 2, dtype=kind) for place, shape in enumerate(SHAPES)]
+
+
+@pytest.mark.parametrize("size", [1, 40, 200])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_portions_are_all_weights_in_their_order(monkeypatch, size: int, count: int) -> None:
+    monkeypatch.setattr(module, "PORTION", size)
+    weights = [torch.zeros(place % 4) for place in range(count)]
+    parts = [weights[part] for part in module.portions(weights)]
+    assert [id(weight) for part in parts for weight in part] == list(map(id, weights))
+    assert all(len(part) == 1 or sum(w.nbytes for w in part) <= size for part in parts)
+
+
+@pytest.mark.parametrize("name", [name for name in THEIRS if not name.startswith("adafactor")])
+def test_an_update_has_little_alive_beside_what_is_planned(monkeypatch, name: str) -> None:
+    """Eight weights of 64 KiB, one at a time: of one its decayed gradient and one more tensor."""
+    monkeypatch.setattr(module, "PORTION", 1)
+    weights = [torch.rand(128, 128) for _ in range(8)]
+    found = [torch.rand(128, 128) for _ in weights]
+    ours = optimizer_of(OptimizerSpec(THEIRS[name].name, 0.1, **THEIRS[name].more))
+    ours.update(weights, found, in_place=True)  # makes its state
+    with allocations(torch.device("cpu")) as allocated:
+        allocated.during(lambda: ours.update(weights, found, in_place=True))
+    assert allocated.pieces[0].most < 2.5 * weights[0].nbytes
 
 
 @pytest.mark.parametrize("name", THEIRS)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.optimizer_spec import OptimizerSpec
+from tests.unit.workers.runtime.state.adding import add
 from tests.unit.workers.runtime.state.peers import Still
 from workers.runtime.state.exchanges.elastic import Elastic
 from workers.runtime.state.grouped import optimizer_of
@@ -59,7 +60,7 @@ def test_each_update_is_float32s_rounded_once(name, optimizer, seed, awaited):
         weights = [weight.float() for weight in low]
     for step, is_awaited in enumerate(awaited):
         found = gradients(mine, step)
-        mine.add(found)
+        add(mine, found)
         mine.step(step + 1, 1, lambda version, is_awaited=is_awaited: is_awaited)
         weights = rule.update(weights, [g.float() for g in found.values()], in_place=True)
         low = [weight.to(kept.dtype) for weight, kept in zip(weights, low, strict=True)]
@@ -78,7 +79,7 @@ def test_each_update_is_float32s_rounded_once(name, optimizer, seed, awaited):
 @pytest.mark.parametrize("name", ROUNDING)
 def test_state_takes_the_bytes_that_are_planned(name, optimizer):
     kind, mine = STATE_PRECISIONS[name], held(name, optimizer)
-    mine.add(gradients(mine, 0))
+    add(mine, gradients(mine, 0))
     mine.step(1, 1, lambda version: False)
     state = mine.optimizer_state
     for tensors in state.values():
@@ -104,7 +105,7 @@ def test_masters_gather_updates_that_bfloat16_alone_would_lose():
         rule = partial(optimizer_of, OptimizerSpec("sgd", 1e-3))
         kept = Weights(rounded(one, kind), RoundedUpdates(rule, kind), masters=masters(one, kind))
         for step in range(100):
-            kept.add({"w": torch.ones(2, 2, dtype=torch.bfloat16)})
+            add(kept, {"w": torch.ones(2, 2, dtype=torch.bfloat16)})
             kept.step(step + 1, 1, lambda version: False)
         found[name] = float(kept.newest["w"].detach()[0, 0])
     assert found == {"bfloat16-masters": pytest.approx(0.9, abs=2e-3), "bfloat16": 1.0}
@@ -120,7 +121,7 @@ def test_it_goes_on_bit_for_bit_from_what_is_exact(name, optimizer):
             state = {k: [t.clone() for t in v] for k, v in whole.optimizer_state.items()}
             other.restore(kept, state, 3)
         for each in (whole, other) if step >= 3 else (whole,):
-            each.add(gradients(whole, step))
+            add(each, gradients(whole, step))
             each.step(step + 1, 1, lambda version: False)
     assert same(whole, other)
     assert all(map(torch.equal, whole.newest.values(), other.newest.values()))
@@ -131,7 +132,7 @@ def test_it_goes_on_bit_for_bit_from_what_is_exact(name, optimizer):
 def test_it_goes_on_from_any_precision(before, name):
     """What is kept afterwards is what was exact, rounded once."""
     old, new = held(before, "adam"), held(name, "adam", seed=1)
-    old.add(gradients(old, 0))
+    add(old, gradients(old, 0))
     old.step(1, 1, lambda version: False)
     kept = {name: tensor.detach().clone() for name, tensor in old.exact.items()}
     new.restore(kept, old.optimizer_state, 1)
@@ -140,7 +141,7 @@ def test_it_goes_on_from_any_precision(before, name):
         assert torch.equal(new.newest[weight], tensor.to(new.newest[weight].dtype))
         if kind.master:
             assert torch.equal(new.exact[weight], tensor.float())
-    new.add(gradients(new, 1))
+    add(new, gradients(new, 1))
     new.step(1, 1, lambda version: False)
     assert all(torch.isfinite(weight).all() for weight in new.newest.values())
 
@@ -151,7 +152,7 @@ def test_pipelines_are_averaged_as_exactly_as_weights_are_known(name):
     one = held(name, "sgd", exchange=Elastic(0.5))
     reference = one.exchange_state["reference"]
     assert reference["matrix"].dtype == one.exact["matrix"].dtype
-    one.add(gradients(one, 0))
+    add(one, gradients(one, 0))
     one.step(1, 1, lambda version: False)
     before = {name: weight.detach().clone() for name, weight in one.exact.items()}
     begun = {name: weight.clone() for name, weight in reference.items()}
@@ -169,6 +170,6 @@ def test_pipelines_are_averaged_as_exactly_as_weights_are_known(name):
 def test_the_norm_of_bfloat16_gradients_has_the_digits_of_float32():
     kept = held("bfloat16", "sgd")
     found = {name: torch.full_like(weight, 1 / 3) for name, weight in kept.newest.items()}
-    kept.add(found)
+    add(kept, found)
     exact = sum(float((gradient.double() ** 2).sum()) for gradient in found.values())
-    assert kept.square(1) == pytest.approx(exact, rel=1e-6)
+    assert sum(kept.squares(1)) == pytest.approx(exact, rel=1e-6)

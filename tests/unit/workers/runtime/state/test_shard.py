@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from threading import Barrier
 
 import pytest
 import torch
@@ -14,7 +13,9 @@ from hypothesis import strategies as st
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.optimizer_spec import OptimizerSpec
+from tests.unit.workers.runtime.state.adding import add
 from tests.unit.workers.runtime.state.peers import Still
+from tests.unit.workers.runtime.thread_group import Meeting, ThreadGroup
 from workers.runtime.messages.gradient_buckets import Buckets
 from workers.runtime.state.exchanges.elastic import Elastic
 from workers.runtime.state.grouped import optimizer_of
@@ -27,29 +28,12 @@ SHAPES = {"matrix": (24, 17), "bias": (5,), "table": (70, 9), "scale": ()}
 
 
 @dataclass
-class Meeting:
-    """Where the replicas, threads of this process, leave what they give each other."""
+class SummedGroup(ThreadGroup):
+    """All have the sum of the gradients already: it adds nothing."""
 
-    size: int
-    given: dict[int, torch.Tensor] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.barrier = Barrier(self.size, timeout=30)
-
-
-@dataclass
-class ThreadGroup:
-    """A group of threads. All have the sum of the gradients already: it adds nothing."""
-
-    place: int
-    meeting: Meeting
     timing: None = None
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return tuple(range(self.meeting.size))
-
-    def sum_later(self, flat: torch.Tensor) -> "ThreadGroup":
+    def sum_later(self, flat: torch.Tensor) -> "SummedGroup":
         return self
 
     def wait(self) -> None:
@@ -57,11 +41,8 @@ class ThreadGroup:
 
     def gather(self, flat: torch.Tensor) -> None:
         parts = flat.chunk(self.meeting.size)
-        self.meeting.given[self.place] = parts[self.place].clone()
-        self.meeting.barrier.wait()
-        for place, part in enumerate(parts):
-            part.copy_(self.meeting.given[place])
-        self.meeting.barrier.wait()
+        for part, told in zip(parts, self.tell(parts[self.place].clone()), strict=True):
+            part.copy_(told)
 
 
 def first(seed: int) -> dict[str, torch.Tensor]:
@@ -72,7 +53,7 @@ def first(seed: int) -> dict[str, torch.Tensor]:
 def held(
     name: str,
     optimizer: str,
-    group: ThreadGroup | None = None,
+    group: SummedGroup | None = None,
     average: float = 0.0,
     exchange: Elastic | None = None,
 ) -> Weights:
@@ -96,18 +77,18 @@ def train(weights: Weights, steps: list[bool], begin: int = 0) -> Weights:
     """A step with the same gradients for everybody, beside the old version or in place."""
     for step, is_awaited in enumerate(steps, begin):
         found = {n: g.to(weights.newest[n].dtype) for n, g in first(1000 + step).items()}
-        weights.add(found)
+        add(weights, found)
         if weights.buckets is not None:
             weights.buckets.reduce(0.0)
         weights.step(step + 1, 3, lambda version, is_awaited=is_awaited: is_awaited)
     return weights
 
 
-def replicas(size: int, work: Callable[[ThreadGroup], Weights]) -> list[Weights]:
+def replicas(size: int, work: Callable[[SummedGroup], Weights]) -> list[Weights]:
     """What each of so many replicas makes of its group."""
     meeting = Meeting(size)
     with ThreadPoolExecutor(size) as pool:
-        return list(pool.map(work, [ThreadGroup(place, meeting) for place in range(size)]))
+        return list(pool.map(work, [SummedGroup(place, meeting) for place in range(size)]))
 
 
 def whole(each: list[Weights], tensors_of: Callable[[Weights], list[torch.Tensor]]):
@@ -166,7 +147,7 @@ def test_parallel_pipelines_are_averaged_as_without_sharding(name):
         weights.exchange(Still())
         return train(weights, [False], begin=1)
 
-    def made(group: ThreadGroup | None = None) -> Weights:
+    def made(group: SummedGroup | None = None) -> Weights:
         return averaged(held(name, "adam", group, exchange=Elastic(0.5)))
 
     alone = made()
@@ -181,10 +162,10 @@ def test_parallel_pipelines_are_averaged_as_without_sharding(name):
 @pytest.mark.parametrize("name", ["float32", "bfloat16-masters-state16", "bfloat16-state32"])
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (3, 2), (2, 2)])
 def test_another_number_of_replicas_goes_on_to_the_last_bit(name, before, after):
-    def made(group: ThreadGroup) -> Weights:
+    def made(group: SummedGroup) -> Weights:
         return held(name, "adam", group if group.meeting.size > 1 else None)
 
-    def resumed(group: ThreadGroup) -> Weights:
+    def resumed(group: SummedGroup) -> Weights:
         weights = made(group)
         state = {
             kind: [part.copied(tensors[part.name]) for part in weights.slices]
@@ -216,7 +197,7 @@ def test_the_average_of_the_weights_is_put_together_from_its_parts(name):
     assert {value.dtype for value in values} == {torch.float32}
     assert not torch.equal(wanted["matrix"], alone.newest["matrix"])
 
-    def evaluated(group: ThreadGroup) -> dict[str, torch.Tensor]:
+    def evaluated(group: SummedGroup) -> dict[str, torch.Tensor]:
         return train(held(name, "adam", group, average=0.75), steps).evaluated
 
     for found in replicas(3, evaluated):

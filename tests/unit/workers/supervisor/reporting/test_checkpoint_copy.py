@@ -160,5 +160,5 @@ def test_checkpoints_that_never_become_whole_are_bounded(
     for step in range(3):
         copier.copy(saved(work, "stage-0", bytes(40), step))
     settled(copier)
-    with pytest.raises(DiskFull, match="handed over 120 B; it may keep 100 B"):
+    with pytest.raises(DiskFull, match="handed over 120 bytes; it may keep 100 bytes"):
         copier.check()

@@ -10,7 +10,7 @@ from backend.errors import InvalidInput
 from backend.runs.attempts.fence import Fence
 from backend.runs.run import RunError
 from backend.storage.errors import StorageFull
-from workers.supervisor.reporting.ballast import let_go
+from workers.supervisor.reporting.ballast import FILE, NUM_BYTES, hold_back, let_go, let_go_of_half
 from workers.supervisor.reporting.faults import failed
 from workers.supervisor.spool.spool import Spool
 
@@ -55,6 +55,16 @@ def test_an_end_is_written_where_the_runs_folder_is_none(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     let_go(tmp_path / "file")
     Spool(tmp_path / "file" / "spool.sqlite", Fence(1, 1, "f" * 32)).remove()
+
+
+def test_the_last_reports_leave_room_for_the_end(tmp_path: Path):
+    hold_back(tmp_path)
+    let_go_of_half(tmp_path)
+    assert (tmp_path / FILE).stat().st_size == NUM_BYTES // 2
+    let_go(tmp_path)
+    assert not list(tmp_path.iterdir())
+    let_go_of_half(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_error_for_people_keeps_its_words(tmp_path: Path):

@@ -10,6 +10,7 @@ from backend.cluster.cluster import Cluster, Level
 from backend.errors import InvalidInput
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.sites import Sites
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
@@ -20,14 +21,15 @@ from workers.supervisor.reporting.results import MOST, Results
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 16)
 CLUSTER = Cluster((Level(2, 1e9),))
+SITES = Cluster((Level(2, 1e9), Level(2, 1e8, sites=True)))
 LAYER = Layer("layer", "Linear", 0.01, 0.02, 1000, 1000)
 PROFILE = Profile("two", ModelGraph.chain((LAYER, LAYER)), 16)
 
 
 def results(num: int, plan: Plan = PLAN) -> Results:
     """What the ranks would have told had they run exactly as predicted."""
-    _, timeline = predicted_program(PROFILE, CLUSTER, plan, num)
-    spans = {rank: timeline.at(timeline.rank == rank) for rank in (0, 1)}
+    _, timeline = predicted_program(PROFILE, CLUSTER if not plan.is_apart else SITES, plan, num)
+    spans = {rank: timeline.at(timeline.rank == rank) for rank in range(len(plan.devices))}
     return Results(segment=3, spans=spans, epochs=4)
 
 
@@ -40,6 +42,19 @@ def test_a_run_as_predicted_measures_what_was_predicted(schedule: str):
     assert measured.samples_per_second == pytest.approx(predicted.samples_per_second)
     assert measured.bubble is not None
     assert 0 < measured.bubble < 1
+
+
+@pytest.mark.parametrize("schedule", ["pipedream", "1f1b-flush"])
+def test_pipelines_with_devices_of_their_own_are_timed_together(schedule: str):
+    batch = 1 if schedule == "pipedream" else 4
+    rule = Sites("diloco", every=4, devices=2)
+    plan = replace(PLAN, schedule=schedule, batch=batch, num_pipelines=2, sites=rule)
+    predicted, told = predict(PROFILE, SITES, plan), results(128, plan)
+    measured = summarise(TrainSpec(1, plan), told)
+    assert measured.seconds_per_minibatch == pytest.approx(predicted.seconds_per_minibatch)
+    assert measured.samples_per_second == pytest.approx(predicted.samples_per_second)
+    del told.spans[3]
+    assert summarise(TrainSpec(1, plan), told).seconds_per_minibatch is None
 
 
 def test_microbatches_are_counted_once_each():

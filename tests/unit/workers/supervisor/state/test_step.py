@@ -14,6 +14,7 @@ from workers.supervisor.state.ending import (
     CANCELLED,
     CUT_OFF,
     HELD_UP,
+    NOTHING_BEGUN,
     PATIENCE,
     STOPPED,
     SUCCEEDED,
@@ -164,7 +165,16 @@ ENDS: list[tuple[str, Ending, tuple[AttemptEvent, ...]]] = [
         CANCELLED,
         (LAUNCHED, Observed(1.0), Written(1.0, True, True)),
     ),
-    ("stopped while nothing can be saved", STOPPED, (LAUNCHED, Observed(0.1, must_stop=True))),
+    (
+        "stopped while nothing can be saved",
+        STOPPED,
+        (LAUNCHED, Observed(0.1, STARTED[:1]), Observed(0.2, must_stop=True)),
+    ),
+    (
+        "stopped before a rank has begun its work",
+        NOTHING_BEGUN,
+        (LAUNCHED, Observed(0.1, ((0, None),), must_stop=True)),
+    ),
     (
         "cancelled, with a newer checkpoint",
         CANCELLED,
@@ -221,6 +231,11 @@ ENDS: list[tuple[str, Ending, tuple[AttemptEvent, ...]]] = [
     (
         "warned while nothing can be saved",
         warned(60.0),
+        (LAUNCHED, Observed(0.1, STARTED), Observed(0.2, seconds_left=60.0)),
+    ),
+    (
+        "warned before a rank has begun its work",
+        NOTHING_BEGUN,
         (LAUNCHED, Observed(0.1, seconds_left=60.0)),
     ),
     (
