@@ -186,6 +186,7 @@ class Key(StrEnum):
     TICKED_PLANS = "ticked-plans"
     EDITS = "plan-edits"
     PLANNING = "planning"
+    ANSWERED = "answered-question"
     SAVED = "opened-plan"
     OPENED = "opened-modules"
     PROJECT = "chosen-project"
@@ -247,8 +248,7 @@ def bound(param: Param) -> dict[str, Any]:
 
 
 def choose(param: Param, value: object) -> None:
-    """Set a widget with that value in the URL, before it is drawn. Where it was drawn before,
-    Streamlit writes the URL."""
+    """Set a widget with that value in the URL; where it was drawn before, Streamlit writes that."""
     if param.value not in st.session_state:
         put(param, "true" if value is True else value or None)
     st.session_state[param.value] = value

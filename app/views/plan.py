@@ -1,5 +1,6 @@
 """Plan: how a profiled model is cut over a cluster, and what that will do."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -41,7 +42,7 @@ from app.formats import plain
 from app.naming import rank_names
 from app.queries import planner
 from app.queries.histories import histories_of
-from app.session.state import Page
+from app.session.state import Key, Page
 from app.terms import Term, explained
 from backend.comparison.aims import Aim
 from backend.errors import StageflowError
@@ -52,6 +53,8 @@ from backend.profiles.profile import ONE_LAYER
 from backend.runs.plans import StoredPlan
 
 LINE = "Which layers run where."
+PAINT = 0.2
+"""Seconds in which a browser draws the figures, before it is busy with charts."""
 FIRST_ANSWER = "a first answer, the search goes on"
 
 
@@ -86,7 +89,7 @@ def page() -> None:
         with head:
             actions = plan_header(wanted, found.question, plan, kept, remark)
         _figures(found)
-        _settled(*found.asked)
+        _settled(found)
         with actions:
             plan_actions(wanted, found.question, shown, found.base, kept)
         _workbench(wanted, found)
@@ -145,9 +148,14 @@ def _others(question: Question, aim: Aim) -> None:
             _alternatives(_everyone(question, aim), None, aim)
 
 
-def _settled(asked: Sequence[Search], drawn: int) -> None:
-    """The browser draws the figures while the page waits for the last answer; all that follows is
-    drawn once where that comes at once."""
+def _settled(found: Found) -> None:
+    """The browser draws the figures while the page waits for the last answer, and for a moment
+    where it came before; all that follows is drawn once."""
+    asked, drawn = found.asked
+    before = st.session_state.get(Key.ANSWERED.value)
+    st.session_state[Key.ANSWERED.value] = found.question
+    if found.question != before and not are_running(asked):
+        time.sleep(PAINT)
     if are_there(asked) and num_said(asked) > drawn:
         st.rerun()
 

@@ -1,7 +1,7 @@
 """What codecs gain on slow links: a schedule with each of them, plain, and torch's 1F1B, in turns
-in one launch of two processes.
+in one launch of two or more processes.
 
-    python -m tests.benchmarks.bench_codecs [--networks 1gbit,100mbit] [--torch-at 11,16] [--write]
+    python -m tests.benchmarks.bench_codecs [--networks 1gbit] [--ranks 4] [--torch-at 11] [--write]
 
 Cells: samples/s as a multiple of the plain schedule's, the range over the rounds, and kB per
 sample at the interface; the steady share of the compute bound (the slowest stage's measured
@@ -35,6 +35,8 @@ def main() -> None:
     parser.add_argument("--schedules", default="2bw,2bw ahead 1")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--microbatches", type=int, default=32)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--codecs", default=",".join(CODECS[1:]), help="beside the plain schedule")
     parser.add_argument("--at", type=int, default=0)
     parser.add_argument("--torch-at", default="")
     given = parser.parse_args()
@@ -43,8 +45,9 @@ def main() -> None:
     if given.torch_at:
         kept.table("torch-cuts", CUTS_HEAD, torch_rows(given))
         return
-    head = ["model, link, cut, schedule", TORCH, *(name or "plain" for name in CODECS), "load"]
-    kept.table("codecs", head, rows(given))
+    shown = ["plain", *given.codecs.split(",")]
+    head = ["model, link, cuts, schedule", TORCH, *shown, "load"]
+    kept.table("codecs" if given.ranks == 2 else f"codecs-{given.ranks}", head, rows(given))
 
 
 def rows(given: argparse.Namespace) -> Iterator[list[str]]:
@@ -56,10 +59,10 @@ def rows(given: argparse.Namespace) -> Iterator[list[str]]:
 
 def row(given: argparse.Namespace, named: str, model: str, schedule: str) -> list[str]:
     place = f" at {given.at}" if given.at else ""
-    ours = [f"{schedule}{' with ' * bool(name)}{name}{place}" for name in CODECS]
+    ours = [schedule + place, *(f"{schedule} with {c}{place}" for c in given.codecs.split(","))]
     names = [TORCH, *ours]
-    with network(named) as where:
-        found = raced(given, model, names, where, PORT)
+    with network(named, given.ranks) as where:
+        found = raced(given, model, names, where, PORT, given.ranks)
     speeds = {name: [lap[0] for lap in found["laps"][name]] for name in names}
     plain = speeds[ours[0]]
     cells = []
@@ -68,8 +71,8 @@ def row(given: argparse.Namespace, named: str, model: str, schedule: str) -> lis
         share = f", {median(bounds):.2f} of the bound" if bounds else ""
         told = ratio(speeds[name], plain) if name != ours[0] else f"{median(plain):.1f} samples/s"
         cells.append(f"{told}{share}, {found['bytes'][name] / 1e3:.1f} kB")
-    cut = given.at or found["bounds"][0][1]
-    return [f"{model}, {named}, {cut}, {schedule}", *cells, f"{os.getloadavg()[0]:.0f}"]
+    cuts = given.at or ", ".join(map(str, found["bounds"][0][1:-1]))
+    return [f"{model}, {named}, {cuts}, {schedule}", *cells, f"{os.getloadavg()[0]:.0f}"]
 
 
 def torch_rows(given: argparse.Namespace) -> Iterator[list[str]]:

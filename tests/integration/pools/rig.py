@@ -110,11 +110,21 @@ class PoolRig:
                 found.append(process)
         return found
 
-    def wait(self, until: Callable[[], object], seconds: float = 240) -> None:
+    def wait(self, until: Callable[[], object], seconds: float = 110) -> None:
         deadline = time.monotonic() + seconds
         while not until():
-            assert time.monotonic() < deadline, list(self.engine.look().items())
+            assert time.monotonic() < deadline, self.told()
             time.sleep(0.05)
+
+    def told(self) -> str:
+        """What a person would ask for who sees that nothing more happens."""
+        lines = [f"{name}: {seen}" for name, seen in self.engine.look().items()]
+        for run in self.backend.runs.list().runs:
+            attempts = self.backend.runs.attempts(run.id)
+            lines += [f"{run.id}: {run.state} {run.error}, {len(self.curve(run.id))} updates"]
+            lines += [f"{run.id}, {each}" for each in attempts]
+            lines += [f"{run.id}, {job}" for job in self.jobs(run.id)]
+        return "\n".join(lines)
 
     def goes_on(self, run_id: int, attempt: int) -> None:
         """Until that attempt has learned something."""
