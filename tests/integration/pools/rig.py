@@ -110,7 +110,7 @@ class PoolRig:
                 found.append(process)
         return found
 
-    def wait(self, until: Callable[[], object], seconds: float = 110) -> None:
+    def wait(self, until: Callable[[], object], seconds: float = 240) -> None:
         deadline = time.monotonic() + seconds
         while not until():
             assert time.monotonic() < deadline, self.told()

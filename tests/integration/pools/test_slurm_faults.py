@@ -18,6 +18,8 @@ from tests.slurm import Slurm
 LEASE = 15.0
 """Seconds. It outlasts what a machine that is full of other work takes from an agent."""
 UPDATES = 200
+PAUSE = 0.05
+"""Seconds per microbatch: no agent that misses its database trains to the end within a lease."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -81,7 +83,7 @@ def test_each_fault_of_an_agent_is_followed_by_another_job(
     the run is somebody else's by then."""
     rig = new_pool(in_slurm, lease=LEASE)
     rig.begin()
-    run = rig.submit(rig.training(1, UPDATES, checkpoints=CheckpointSpec(updates=10)))
+    run = rig.submit(rig.training(1, UPDATES, PAUSE, checkpoints=CheckpointSpec(updates=10)))
     kept = 0
     for attempt, strike in enumerate(FAULTS, start=1):
         rig.goes_on(run.id, attempt)
