@@ -58,7 +58,8 @@ imports: setup-dev ## What may import what
 tests: setup-dev packages ## All tests, without the guards before them
 	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
-test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
+test: lint imports ## Everything that must hold: style, imports, types beside all tests
+	@$(MAKE) --no-print-directory --jobs=2 types tests
 
 bench: setup-dev ## Tables of speed, in small sizes, 20 minutes (LONG=1: in full, for hours)
 	@$(BIN)/python -m tests.benchmarks.all $(if $(LONG),--long)

@@ -1,9 +1,11 @@
 """Pages under AppTest, on a real database of their own."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app.components.plan import planning_view
@@ -33,6 +35,16 @@ def backend(home: Path) -> Iterator[Backend]:
     found = seed.fresh()
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_read_once() -> Iterator[None]:
+    """Every AppTest looks for components of Streamlit's in all installed packages, which takes
+    half a second: what is installed stays the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", found)
+        yield
 
 
 @pytest.fixture(autouse=True)
