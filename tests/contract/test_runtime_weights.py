@@ -65,6 +65,12 @@ def trained(told: tuple[Path, list[str]]) -> dict[str, tuple[Path, list[float]]]
     return {case.name: (root / case.name, losses[case.name]) for case in CASES}
 
 
+@pytest.fixture(scope="module")
+def sent(told: tuple[Path, list[str]]) -> dict[str, dict[str, list[float]]]:
+    """The bytes that were counted between stages, coded and as if plain, of every case."""
+    return {name: losses_by_case(told[1], name) for name in (SENT, SENT_PLAIN)}
+
+
 def job_of(root: Path, case: Case) -> Path:
     folder = root / case.name
     folder.mkdir()
@@ -198,7 +204,7 @@ def test_a_reference_that_codes_nothing_is_told_apart(case: Case, trained) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
-def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case, told) -> None:
+def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case, sent) -> None:
     """To the byte, of microbatches of every size. Codecs that keep samples send those that come for
     the first time plain."""
     counted, cutting = {SENT: [], SENT_PLAIN: []}, Cutting(MICROBATCH, case.unit, case.is_kept)
@@ -213,7 +219,7 @@ def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case,
         for name, sizes in zip(counted, zip(*crossed, strict=True), strict=True):
             counted[name].append(sum(sizes))
     for name, expected in counted.items():
-        assert losses_by_case(told[1], name)[case.name] == expected
+        assert sent[name][case.name] == expected
     assert 0 < counted[SENT][-1] < counted[SENT_PLAIN][-1]
 
 
