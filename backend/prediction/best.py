@@ -179,7 +179,7 @@ class Improving:
 
     def _tried_once(self, plan: Plan) -> Prediction | None:
         """What `plan` does, where it was not tried before and fits; the best where it is."""
-        if plan in self._tried:
+        if plan in self._tried or self.simulations.is_in_vain(plan):
             return None
         self._tried.add(plan)
         try:

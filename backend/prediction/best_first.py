@@ -112,6 +112,8 @@ class Race:
 
     def run(self, number: int, plan: Plan) -> None:
         """Simulate `plan`; enter it with every way to save memory where it does not fit."""
+        if self.simulations.is_in_vain(plan):
+            return
         try:
             prediction = self.simulations.predicted(plan)
         except PlanDoesNotFit as error:

@@ -45,6 +45,11 @@ class Simulations:
         self.found[key] = found
         return found
 
+    def is_in_vain(self, plan: Plan) -> bool:
+        """Whether `plan` was simulated under a schedule that is no slower."""
+        other = schedule_named(plan.schedule).no_slower
+        return bool(other) and replace(plan, planner="", schedule=other) in self.found
+
     def is_answered(self, plan: Plan) -> bool:
         """Whether another planner answered with `plan`, as far as it is known what it does."""
         answers = (found.plan for found in self.question.answered.values() if found)

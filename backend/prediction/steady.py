@@ -29,7 +29,7 @@ from backend.prediction.sharing import shared_cores
 from backend.prediction.weight_update_cost import weight_update_costs
 from backend.profiles.profile import Profile
 
-PERIODS = (1, 2, 3, 4)
+PERIODS = range(1, 13)
 """Units of microbatches after which finish times are looked at for a repetition."""
 SMALL = 2_000
 """Forwards up to which a segment that does not settle is simulated at two and four times the
@@ -73,7 +73,7 @@ def steady(profile: Profile, cluster: Cluster, plan: Plan, whole: Shape) -> Stea
         shape = replace(whole, num_microbatches=num_microbatches)
         found = segment(plan.schedule, shape, alike.groups)
         timeline = alike.timeline(found.program)
-        if seconds := period(timeline, found, unit):
+        if seconds := repetition(timeline, found, unit)[1]:
             return Steady(found, timeline, durations, seconds)
     slope = seconds_per_microbatch(timeline, found.program.shape, unit, alike.groups.count)
     return Steady(found, timeline, durations, slope)
@@ -108,6 +108,11 @@ def durations_in(shape: Shape, profile: Profile, cluster: Cluster, plan: Plan) -
     return PlanDurations.of(profile, cluster, plan, costs)
 
 
+def units_in_flight(shape: Shape, unit: int) -> int:
+    """At most so many are between their first forward and the update, and two at least."""
+    return max(2, -(-shape.num_devices * (1 + shape.run_ahead) // unit))
+
+
 def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     """Microbatches of the segments that are simulated, one after another, each about twice as long
     as the one before: the pipeline filled twice where no update drains it, some units, and up to
@@ -127,10 +132,13 @@ def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     return found
 
 
-def period(timeline: Timeline, segment: Segment, unit: int) -> float:
-    """Seconds per microbatch with which the finish times of all ranks repeat before the first
-    of them has begun its last microbatch; 0 where they do not, or where a rank stands still for a
-    period: front stages to which no gradient comes back do not wait for it."""
+def repetition(timeline: Timeline, segment: Segment, unit: int) -> tuple[int, float]:
+    """After how many units the finish times of all ranks repeat before the first of them has begun
+    its last microbatch, and the seconds per microbatch; zeros where they do not, or where a rank
+    stands still for a period: front stages to which no gradient comes back do not wait for it.
+
+    They do where all that ended within a period, and within the time in which a microbatch goes
+    through the pipeline, ended likewise a period before."""
     rows, units = timeline.rows, segment.shape.num_microbatches // unit
     num_ranks = segment.program.num_ranks
     compute = np.flatnonzero(rows.are(Is.COMPUTE))
@@ -143,25 +151,25 @@ def period(timeline: Timeline, segment: Segment, unit: int) -> float:
     np.maximum.at(last, rank[forwards], end[forwards])
     until = float(last.min())
     within = np.flatnonzero(end <= until)
+    if not len(within):
+        return 0, 0.0
+    latest, in_flight = within[end[within].argmax()], units_in_flight(segment.shape, unit)
     for each in PERIODS:
         if 2 * each >= units or (counts * each % units).any():
             continue
-        before = within - (counts * each // units)[rank[within]]
-        known = before >= starts[rank[within]]
-        now, then = within[known], before[known]
-        took = end[now] - end[then]
-        if not len(now):
+        back = counts * each // units
+        if latest - back[rank[latest]] < starts[rank[latest]]:
             continue
-        length = float(took[end[now].argmax()])
-        recent = end[now] > until - 2 * length
-        alike = (kind[now] == kind[then]) & (stage[now] == stage[then])
-        same = alike & (np.abs(took - length) <= SAME * length)
-        whole = len(now) == len(within) or bool((end[within[~known]] <= until - 2 * length).all())
-        busy = np.bincount(rank[now][recent], minlength=num_ranks)
-        moves = bool((busy >= counts * each // units).all())
-        if length > 0 and whole and moves and same[recent].all():
-            return length / (each * unit)
-    return 0.0
+        length = float(end[latest] - end[latest - back[rank[latest]]])
+        now = within[end[within] > until - length * max(1.0, in_flight / each)]
+        then = now - back[rank[now]]
+        if length <= 0 or (then < starts[rank[now]]).any():
+            continue
+        same = (kind[now] == kind[then]) & (stage[now] == stage[then])
+        same &= np.abs(end[now] - end[then] - length) <= SAME * length
+        if same.all() and (np.bincount(rank[now], minlength=num_ranks) >= back).all():
+            return each, length / (each * unit)
+    return 0, 0.0
 
 
 def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int, groups: int = 1) -> float:

@@ -48,6 +48,7 @@ VERTICAL_SYNC = replace(
     source="Narayanan et al., SOSP 2019, section 3.3",
     live=live_with_vertical_sync,
     versions=from_the_input,
+    no_slower=PIPEDREAM.name,
 )
 NAIVE = replace(
     PIPEDREAM,

@@ -67,6 +67,7 @@ class Schedule:
     consistent    whether each backward must read its forward's version; False for comparison
     executable    whether the runtime of the workers runs it
     searched      whether `best` tries it unasked
+    no_slower     a schedule with the same order that does no more at an update, "" for none
     admits        raises `InvalidInput` with the numbers where a shape is not for it
     least_batch   fewest microbatches of an update that it admits for given replicas and run ahead
     parallel      whether a planner should try several pipelines on the same devices
@@ -97,6 +98,7 @@ class Schedule:
     consistent: bool = True
     executable: bool = True
     searched: bool = True
+    no_slower: str = ""
     admits: Callable[[Shape], None] = any_shape
     least_batch: Callable[[tuple[int, ...], int], int] = any_batch
     parallel: bool = False

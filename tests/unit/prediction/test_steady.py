@@ -25,7 +25,13 @@ from backend.prediction.shapes import (
     with_one_way,
     with_short_rounds,
 )
-from backend.prediction.steady import lengths, on_cluster, seconds_per_microbatch, steady
+from backend.prediction.steady import (
+    lengths,
+    on_cluster,
+    repetition,
+    seconds_per_microbatch,
+    steady,
+)
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
@@ -73,10 +79,12 @@ def test_what_repeats_goes_on_to_repeat(num_layers, seed, cluster, batch):
         if short == lengths(whole, microbatch_unit(plan), drains(plan.schedule))[-1]:
             continue
         unit = microbatch_unit(plan)
+        repeats, seconds = repetition(found.timeline, found.segment, unit)
+        assert found.seconds == seconds > 0
         # a quarter of it is longer than any of these take to fill
         long = replace(whole, num_microbatches=8 * 12 * unit + whole.num_microbatches)
         timeline, _ = on_cluster(segment(plan.schedule, long).program, profile, cluster, plan)
-        assert found.seconds == pytest.approx(in_the_middle(timeline, long, 12 * unit)), plan
+        assert seconds == pytest.approx(in_the_middle(timeline, long, repeats * unit)), plan
         assert found.bubble(long) == pytest.approx(bubble(timeline), abs=1e-6), plan
 
 
@@ -148,3 +156,37 @@ def test_a_front_stage_that_runs_ahead_is_not_taken_for_the_pipeline():
     found = question.predict(Plan("by-hand", cut, "2bw", 1, 4))
     sums = 2 * (3 - 1) * 19 / 3 / 0.5
     assert found.seconds_per_minibatch >= sums
+
+
+@pytest.mark.parametrize(
+    ("seed", "replicas", "repeats"), [(129, (4, 2), 6), (109, (3, 3), 5)], ids=str
+)
+def test_what_repeats_after_several_units_is_found(seed, replicas, repeats):
+    """Rings and messages on shared links: five or six rounds take unlike seconds, then the same
+    come again."""
+    front, back = replicas
+    stages = Stage(0, 1, tuple(range(front))), Stage(1, 2, tuple(range(front, front + back)))
+    plan = Plan("", Partition(stages), "pipedream", 4)
+    profile, cluster, unit = drawn(2, seed), CLUSTERS[1], microbatch_unit(plan)
+    whole = steady_shape(plan)
+    found = steady(profile, cluster, plan, whole)
+    assert repetition(found.timeline, found.segment, unit)[0] == repeats
+    long = replace(whole, num_microbatches=40 * repeats * unit)
+    timeline, _ = on_cluster(segment(plan.schedule, long).program, profile, cluster, plan)
+    assert found.seconds == pytest.approx(in_the_middle(timeline, long, repeats * unit), rel=1e-9)
+
+
+def test_what_differs_in_versions_alone_is_simulated_once():
+    cluster = Cluster((Level(4, 1e9),))
+    asked: list[str] = []
+
+    class Counted(Question):
+        def predict(self, plan):
+            asked.append(plan.schedule)
+            return super().predict(plan)
+
+    search("best", Counted(drawn(5, 1), cluster))
+    assert "pipedream" in asked
+    assert "pipedream-vertical-sync" not in asked
+    synced = Counted(drawn(5, 1), cluster, schedule="pipedream-vertical-sync")
+    assert search("best", synced).plan.schedule == "pipedream-vertical-sync"
