@@ -34,6 +34,9 @@ STARTS = 8
 """Plans from which steps are taken at first: the fastest of those that were simulated."""
 VAIN = 48
 """Plans in a row whose neighbours are no faster than the fastest one, after which it is taken."""
+TURNS = 0.5
+"""Share of the work that is left for climbs from other plans than the fastest, before what is near
+the fastest ones is tried."""
 SLOWER = 64
 """Neighbours of a plan from which a second step is taken though they are slower by their bounds."""
 
@@ -52,6 +55,14 @@ def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
 
 
 Queue = list[tuple[float, int, Iterator[Plan]]]
+
+
+@dataclass
+class Climb:
+    """Steps from plan to plan, each faster than the one before, and the work that was done."""
+
+    steps: Iterator[Plan]
+    done: float = 0.0
 
 
 @dataclass
@@ -78,8 +89,10 @@ class Improving:
     def run(self) -> Prediction:
         """`best`, or a faster plan. Ends where no step helps, where the work is spent, or when it
         is stopped."""
-        for start in self._starts():
-            self._climb(start)
+        first, *others = self._starts()
+        self._climb(first)
+        climbs = [Climb(self._steps_up(start)) for start in others]
+        self._in_turns(climbs, TURNS)
         self._everywhere()
         for found in self._fastest_partitions()[:STARTS]:
             self._push(found)
@@ -89,7 +102,20 @@ class Improving:
             self._expand(self.queue)
             self._expand(self.unfit)
             self._expand_slower()
+            self._in_turns(climbs)
         return self.best
+
+    def _in_turns(self, climbs: list["Climb"], share: float = 1.0) -> None:
+        """Go on with `climbs` until all have come to their ends or that share of the work that is
+        left is done; always with the one that has done least."""
+        work = self.simulations.work
+        until = work.done + share * work.left
+        while climbs and work.done < until and not self._is_over():
+            climb = min(climbs, key=lambda each: each.done)
+            before = work.done
+            if next(climb.steps, None) is None:
+                climbs.remove(climb)
+            climb.done += work.done - before
 
     def _everywhere(self) -> None:
         """The best with its stages anywhere, and its batch shared in any way, where there are few
@@ -144,8 +170,13 @@ class Improving:
             found.setdefault(each.plan.partition, each)
         return list(found.values())
 
-    def _climb(self, current: Prediction) -> None:
+    def _climb(self, start: Prediction) -> None:
         """From plan to plan, each faster than the one before."""
+        for _ in self._steps_up(start):
+            pass
+
+    def _steps_up(self, current: Prediction) -> Iterator[Plan]:
+        """The same step by step, those in vain too."""
         is_better = True
         while is_better:
             is_better = False
@@ -155,6 +186,8 @@ class Improving:
                 found = self._tried_once(plan)
                 if found and found.samples_per_second > current.samples_per_second * (1 + STEP):
                     current, is_better = found, True
+                yield plan
+                if is_better:
                     break
 
     def _push(self, found: Prediction) -> None:
