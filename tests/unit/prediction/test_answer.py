@@ -204,7 +204,7 @@ def test_best_finds_the_published_plans_with_little_work(name, label):
 
 
 @published
-@pytest.mark.parametrize(("memory", "least"), [(None, 2884), (16e9, 2144)])
+@pytest.mark.parametrize(("memory", "least"), [(None, 2884), (16e9, 2150)])
 def test_best_of_vgg16_is_not_behind_any_planner(memory, least):
     every = Question(published_profile("vgg16", 128), cluster_a(), "").under(memory=memory)
     found = {one.planner: one.answer for one in replies(every) if one.answer}
@@ -213,8 +213,16 @@ def test_best_of_vgg16_is_not_behind_any_planner(memory, least):
     moved = next(reason for reason in found["best"].reasons if "Moving layer" in reason)
     if memory:  # the bottleneck falls, and the rate does too
         assert re.search(
-            r"from 59\.\d ms to 58\.\d ms; simulated it is no faster: 2,0\d\d in", moved
+            r"from 58\.\d ms to 58\.\d ms; simulated it is no faster: 2,15\d in place of 2,15\d",
+            moved,
         )
+
+
+@published
+def test_steps_from_the_fastest_plans_have_work_left():
+    """Climbs from plans of other schedules could take all of it: then 2,573 samples/s are found."""
+    question = Question(published_profile("resnet50", 128), cluster_a()).under(memory=8e9)
+    assert search("best", question).samples_per_second >= 2830
 
 
 def test_best_takes_every_way_to_save_memory_that_is_asked_for():
