@@ -105,7 +105,7 @@ class Improving:
             self._in_turns(climbs)
         return self.best
 
-    def _in_turns(self, climbs: list["Climb"], share: float = 1.0) -> None:
+    def _in_turns(self, climbs: list[Climb], share: float = 1.0) -> None:
         """Go on with `climbs` until all have come to their ends or that share of the work that is
         left is done; always with the one that has done least."""
         work = self.simulations.work

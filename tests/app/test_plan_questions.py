@@ -27,6 +27,8 @@ from tests.app.pages import button, figures_of, no_searcher, param, text_of
 from tests.searched import killed, killed_at_once
 
 CLUSTER = "local:2"
+PAINT = 0.2
+"""Of app/views/plan.py, which is a script."""
 
 
 @pytest.fixture(autouse=True)
@@ -214,6 +216,21 @@ def test_a_first_answer_is_drawn_while_a_better_one_is_searched(
     assert remark not in page.title[0].value
     [best] = rank(Question(seed.a_profile(), local(2, None), batch=8))
     assert f"**{best.prediction.plan.partition.label}** · Best" in page.radio[0].options[0]
+
+
+def test_figures_that_are_there_at_once_are_drawn_before_the_charts(
+    seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script stands still once between them, which is when a browser draws."""
+    waits(monkeypatch, 60.0)
+    open_page(Page.PLAN, cluster=CLUSTER, batch=9)  # now everybody's answer is there at once
+    slept, sleep = list[float](), time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: (slept.append(seconds), sleep(seconds)))
+    page = open_page(Page.PLAN, cluster=CLUSTER, batch=9)
+    assert figures_of(page)
+    assert slept.count(PAINT) == 1
+    page.run()
+    assert slept.count(PAINT) == 1  # the same answer is not waited for again
 
 
 def test_a_search_whose_process_was_killed_is_said_and_begun_again(
