@@ -1,6 +1,7 @@
 """The simulations of a search: each counts as work, and none is made that its bound rules out."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import inf
@@ -47,8 +48,10 @@ class Simulations:
 
     def is_in_vain(self, plan: Plan) -> bool:
         """Whether `plan` was simulated under a schedule that is no slower."""
-        other = schedule_named(plan.schedule).no_slower
-        return bool(other) and replace(plan, planner="", schedule=other) in self.found
+        if other := schedule_named(plan.schedule).no_slower:
+            with suppress(StageflowError):
+                return self.question.asked(replace(plan, planner="", schedule=other)) in self.found
+        return False
 
     def is_answered(self, plan: Plan) -> bool:
         """Whether another planner answered with `plan`, as far as it is known what it does."""

@@ -108,18 +108,16 @@ def durations_in(shape: Shape, profile: Profile, cluster: Cluster, plan: Plan) -
     return PlanDurations.of(profile, cluster, plan, costs)
 
 
-def units_in_flight(shape: Shape, unit: int) -> int:
-    """At most so many are between their first forward and the update, and two at least."""
-    return max(2, -(-shape.num_devices * (1 + shape.run_ahead) // unit))
+def in_flight(shape: Shape) -> int:
+    """Microbatches in flight where each device has a stage, as far ahead as `shape` runs."""
+    return shape.num_devices * (1 + shape.run_ahead)
 
 
 def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     """Microbatches of the segments that are simulated, one after another, each about twice as long
     as the one before: the pipeline filled twice where no update drains it, some units, and up to
     the whole or `LONGEST`; where the whole is small, also two and four times as many."""
-    size = unit * (
-        5 if is_drained else 4 + -(-2 * whole.num_devices * (1 + whole.run_ahead) // unit)
-    )
+    size = unit * (5 if is_drained else 4 + -(-2 * in_flight(whole) // unit))
     found = []
     while 2 * size <= whole.num_microbatches:
         found.append(size)
@@ -137,8 +135,8 @@ def repetition(timeline: Timeline, segment: Segment, unit: int) -> tuple[int, fl
     its last microbatch, and the seconds per microbatch; zeros where they do not, or where a rank
     stands still for a period: front stages to which no gradient comes back do not wait for it.
 
-    They do where all that ended within a period, and within the time in which a microbatch goes
-    through the pipeline, ended likewise a period before."""
+    They do where all that ended within a period, and within the units in which a microbatch goes
+    through the pipeline (two at least), ended likewise a period before."""
     rows, units = timeline.rows, segment.shape.num_microbatches // unit
     num_ranks = segment.program.num_ranks
     compute = np.flatnonzero(rows.are(Is.COMPUTE))
@@ -153,7 +151,8 @@ def repetition(timeline: Timeline, segment: Segment, unit: int) -> tuple[int, fl
     within = np.flatnonzero(end <= until)
     if not len(within):
         return 0, 0.0
-    latest, in_flight = within[end[within].argmax()], units_in_flight(segment.shape, unit)
+    latest = within[end[within].argmax()]
+    through = max(2, -(-in_flight(segment.shape) // unit))
     for each in PERIODS:
         if 2 * each >= units or (counts * each % units).any():
             continue
@@ -161,7 +160,7 @@ def repetition(timeline: Timeline, segment: Segment, unit: int) -> tuple[int, fl
         if latest - back[rank[latest]] < starts[rank[latest]]:
             continue
         length = float(end[latest] - end[latest - back[rank[latest]]])
-        now = within[end[within] > until - length * max(1.0, in_flight / each)]
+        now = within[end[within] > until - length * max(1.0, through / each)]
         then = now - back[rank[now]]
         if length <= 0 or (then < starts[rank[now]]).any():
             continue

@@ -2,7 +2,9 @@
 
 import random
 from dataclasses import replace
+from math import lcm
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -11,7 +13,9 @@ from backend.cluster.cluster import Cluster, Level
 from backend.errors import StageflowError
 from backend.pipeline.bubbles import bubble
 from backend.pipeline.kinds import Is
-from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import SCHEDULES, schedule
+from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.bottleneck import drains
 from backend.prediction.candidates import every_plan
@@ -32,6 +36,7 @@ from backend.prediction.steady import (
     seconds_per_microbatch,
     steady,
 )
+from backend.prediction.weight_update_cost import weight_update_costs
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
@@ -176,7 +181,22 @@ def test_what_repeats_after_several_units_is_found(seed, replicas, repeats):
     assert found.seconds == pytest.approx(in_the_middle(timeline, long, repeats * unit), rel=1e-9)
 
 
-def test_what_differs_in_versions_alone_is_simulated_once():
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 2))
+@pytest.mark.parametrize("name", [each.name for each in SCHEDULES.values() if each.no_slower])
+def test_a_schedule_that_is_no_slower_has_the_same_order_and_does_no_more(name, replicas, ahead):
+    rule, other = schedule(name), schedule(schedule(name).no_slower)
+    shape = Shape(tuple(replicas), 2 * lcm(*replicas), run_ahead=ahead)
+    one, two = (lower(each, shape) for each in (rule, other))
+    assert np.array_equal(one.bounds, two.bounds)
+    for column in ("kind", "stage", "microbatch", "peer"):
+        assert np.array_equal(getattr(one.rows, column), getattr(two.rows, column)), column
+    costs = zip(weight_update_costs(rule, shape), weight_update_costs(other, shape), strict=True)
+    for mine, its in costs:
+        assert its == mine or its == replace(mine, renews=False)
+
+
+@pytest.mark.parametrize("ahead", [None, 1])
+def test_what_differs_in_versions_alone_is_simulated_once(ahead):
     cluster = Cluster((Level(4, 1e9),))
     asked: list[str] = []
 
@@ -185,7 +205,7 @@ def test_what_differs_in_versions_alone_is_simulated_once():
             asked.append(plan.schedule)
             return super().predict(plan)
 
-    search("best", Counted(drawn(5, 1), cluster))
+    search("best", Counted(drawn(5, 1), cluster, run_ahead=ahead))
     assert "pipedream" in asked
     assert "pipedream-vertical-sync" not in asked
     synced = Counted(drawn(5, 1), cluster, schedule="pipedream-vertical-sync")
