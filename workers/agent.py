@@ -19,8 +19,14 @@ def main() -> int:
     except StageflowError as fault:
         print(f"{fault}\n{fault.advice}", file=sys.stderr)
         return 1
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        """The exception may be lost: what it interrupts can catch it. So the agent stops too."""
+        agent.stop()
+        raise SystemExit(0)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)  # until Celery sets its own
+        signal.signal(number, leave)  # until Celery sets its own
     try:
         app.worker_main(worker_arguments(settings))
     finally:
@@ -28,10 +34,6 @@ def main() -> int:
         agent.join()
         presence.close()
     return 0
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(0)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ would go on trying to connect."""
 
 def node_app(settings: Settings) -> tuple[Celery, NodeAgent]:
     """The worker app of this node, and the agent that it starts and stops, for which the
-    caller waits at the end; raises what `connect` raises."""
+    caller waits at the end; raises what `connect` raises. Once the agent is stopped, this process
+    ends, whatever Celery still does."""
     backend = connect(settings)
     backend.dispatch.go_by(settings.node)
     agent = NodeAgent(backend)
@@ -34,7 +35,9 @@ def node_app(settings: Settings) -> tuple[Celery, NodeAgent]:
     def stop(**_: Any) -> None:
         """Celery waits for its tasks; this makes them end, and their ranks with them."""
         agent.stop()
-        threading.Thread(target=_force_out, args=(agent,), daemon=True).start()
+
+    # From the first: a signal handler must start no thread, as that takes a lock.
+    threading.Thread(target=_force_out, args=(agent,), daemon=True).start()
 
     worker_init.connect(start, weak=False)
     worker_shutting_down.connect(stop, weak=False)
@@ -54,9 +57,12 @@ def _register(app: Celery, agent: NodeAgent) -> None:
 
 
 def _force_out(agent: NodeAgent) -> None:
-    agent.join()
-    time.sleep(LAST_WAY_OUT)
-    os._exit(0)
+    agent.until_stopped()
+    try:
+        agent.join()
+    finally:
+        time.sleep(LAST_WAY_OUT)
+        os._exit(0)
 
 
 def worker_arguments(settings: Settings) -> list[str]:

@@ -137,8 +137,12 @@ class NodeAgent:
                 self._carried.measure(partial(self._measure, waiting[0]))
 
     def stop(self) -> None:
-        """Ask every run to end its ranks; `join` waits for them."""
+        """Ask every run to end its ranks; `join` waits for them. Signal handlers may call it."""
         self._stop.set()
+
+    def until_stopped(self) -> None:
+        """Wait until somebody has called `stop`."""
+        self._stop.wait()
 
     def warn(self, seconds: float) -> None:
         """This agent will be ended in `seconds`: it takes up nothing any more, and ends a run

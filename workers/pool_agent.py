@@ -5,7 +5,6 @@ import logging
 import shlex
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
@@ -22,6 +21,7 @@ from workers.pools.kubernetes.settings import KubernetesSettings
 from workers.pools.local import LocalEngine
 from workers.pools.slurm.engine import SlurmEngine
 from workers.pools.submitter import Submitter
+from workers.stop import Flag
 
 AGENT = (sys.executable, "-m", "workers.run_agent")
 IN_A_POD = ("python", "-m", "workers.run_agent", "--grace", f"{WARNING - 5:g}")
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     given = _arguments(arguments)
-    over = threading.Event()
+    over = Flag()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
     try:
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def rounds(submitter: Submitter, backend: Backend, seconds: float, over: threading.Event) -> None:
+def rounds(submitter: Submitter, backend: Backend, seconds: float, over: Flag) -> None:
     """One about every so many seconds. Who has no node agent has nobody else to give up the runs
     of jobs that were lost."""
     while not over.is_set():

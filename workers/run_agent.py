@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
 from workers.links.participant import Participant
 from workers.node_agent import NodeAgent
+from workers.stop import Flag
 
 PLACES = ("STAGEFLOW_PLACE", "SLURM_PROCID", "JOB_COMPLETION_INDEX")
 """Variables of which the first that is there is this machine's number in its job."""
@@ -90,7 +90,7 @@ def take_name(backend: Backend) -> None:
 
 def measure(backend: Backend, test_id: int, place: int) -> int:
     """Take part in a test of links as that machine of its job, until it is over."""
-    stopped = threading.Event()
+    stopped = Flag()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
         signal.signal(number, lambda *_: stopped.set())
     test = backend.links.tests.get(test_id)

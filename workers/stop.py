@@ -1,7 +1,37 @@
 """The end of this agent: that it must stop, or for how long it may still work."""
 
-import threading
+import os
+import select
 import time
+import weakref
+
+
+class Flag:
+    """What `threading.Event` is, for signal handlers too. They run between two steps of the code
+    that they interrupt, and an event takes a lock that this code may hold: it would wait for
+    itself. A byte in a pipe, which nobody takes out, tells all who wait, and needs no lock.
+    """
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._end, self._told = os.pipe()
+        for each in (self._end, self._told):
+            weakref.finalize(self, os.close, each)
+
+    def set(self) -> None:
+        if not self._is_set:
+            self._is_set = True
+            os.write(self._told, b".")
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until it is set, or for so long; whether it is set."""
+        told = select.poll()
+        told.register(self._end, select.POLLIN)
+        told.poll(None if seconds is None else 1000 * seconds)
+        return self._is_set
 
 
 class Stop:
@@ -13,7 +43,7 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._now = threading.Event()
+        self._now = Flag()
         self._end: float | None = None
 
     def set(self) -> None:
@@ -23,7 +53,7 @@ class Stop:
     def is_set(self) -> bool:
         return self._now.is_set()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float | None = None) -> None:
         """Until it is set, or for so long; a warning does not count."""
         self._now.wait(seconds)
 

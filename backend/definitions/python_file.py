@@ -15,6 +15,7 @@ from functools import lru_cache
 from backend.codec import from_json, to_json
 from backend.definitions.definition import InvalidDefinition
 from backend.definitions.parameters import Parameter, of_python, with_defaults
+from backend.definitions.syntax import syntax_tree
 from backend.few_at_once import FewAtOnce
 
 CONTRACT = (
@@ -47,7 +48,7 @@ def parsed(data: bytes) -> Answer:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(data)
+            tree = syntax_tree(data)
     except SyntaxError as fault:
         line = f"line {fault.lineno}: " if fault.lineno else ""
         return f"{line}not Python: {fault.msg}\n{CONTRACT}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from backend.definitions.syntax import syntax_tree
 from backend.errors import NotFound
 
 
@@ -18,16 +19,19 @@ class ZooEntry:
 
 def zoo() -> tuple[ZooEntry, ...]:
     """Every bundled definition, by name."""
-    files = sorted(_folder().glob("*.py"))
-    return tuple(ZooEntry(file.stem, _title(file)) for file in files if file.stem[0] != "_")
+    return tuple(ZooEntry(file.stem, _title(file)) for file in _files())
 
 
 def zoo_file(name: str) -> Path:
     """The file of one bundled definition; raises `NotFound` naming the others."""
-    names = [entry.name for entry in zoo()]
+    names = [file.stem for file in _files()]
     if name not in names:
         raise NotFound(f"no model {name!r} in the zoo", f"The zoo has {', '.join(names)}.")
     return _folder() / f"{name}.py"
+
+
+def _files() -> list[Path]:
+    return sorted(file for file in _folder().glob("*.py") if file.stem[0] != "_")
 
 
 def _folder() -> Path:
@@ -39,5 +43,5 @@ def _folder() -> Path:
 
 
 def _title(file: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(file.read_bytes())) or file.stem
+    docstring = ast.get_docstring(syntax_tree(file.read_bytes())) or file.stem
     return docstring.splitlines()[0]

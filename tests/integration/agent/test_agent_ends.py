@@ -47,6 +47,19 @@ def example(batch):
     return torch.rand(batch, 8), torch.randint(3, (batch,))
 """
 
+LOSES_EXCEPTIONS = """
+import contextlib, sys, time
+from celery import Celery, signals
+from workers.agent import main
+def works(app, arguments):
+    signals.worker_init.send(app)
+    with contextlib.suppress(SystemExit):
+        time.sleep(600)
+    time.sleep(600)
+Celery.worker_main = works
+sys.exit(main())
+"""
+
 
 def asleep(stack, living: Living) -> tuple[int, Path]:
     """A run whose rank and grandchild sleep before its work begins."""
@@ -150,6 +163,16 @@ def test_after_redis_is_back_the_agent_takes_messages_again(stack):
 def test_an_agent_can_be_stopped_as_soon_as_it_is_up(stack, number: signal.Signals):
     stack.end_agent()
     stack.start_agent()
+    assert stack.end_agent(number) == 0
+    assert not stack.backend.nodes.list()
+    stack.start_agent()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_agent_ends_though_the_exception_of_its_signal_is_lost(stack, number: signal.Signals):
+    """As in a destructor, where Python prints exceptions and goes on."""
+    stack.end_agent()
+    stack.start_agent(("-c", LOSES_EXCEPTIONS))
     assert stack.end_agent(number) == 0
     assert not stack.backend.nodes.list()
     stack.start_agent()

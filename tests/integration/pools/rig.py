@@ -21,6 +21,7 @@ from tests.migrated import migrated
 from workers.pool_agent import AGENT, rounds
 from workers.pools.engine import Engine
 from workers.pools.submitter import Submitter
+from workers.stop import Flag
 
 UPDATES = 60
 PAUSE = 0.01
@@ -39,12 +40,12 @@ class PoolRig:
         self.backend: Backend = connect(self.settings)
         self.engine = engine(self.settings)
         self.command: Sequence[str] = AGENT
-        self._over = threading.Event()
+        self._over = Flag()
         self._rounds: threading.Thread | None = None
 
     def begin(self) -> None:
         """Whoever submits jobs begins, or another one does after `halt`; they know the pool."""
-        self._over.clear()
+        self._over = Flag()
         self._rounds = threading.Thread(target=self._loop, daemon=True)
         self._rounds.start()
         self.wait(self.backend.pools.list)

@@ -10,6 +10,7 @@ from types import FunctionType
 
 from torch import nn
 
+from backend.definitions.syntax import syntax_tree
 from workers.definitions.module_state.module_state import Difference
 
 _WRITES = (ast.Assign, ast.AugAssign, ast.AnnAssign)
@@ -39,7 +40,7 @@ def _functions(model: nn.Module, difference: Difference) -> Iterator[FunctionTyp
 def _place(function: FunctionType, difference: Difference) -> tuple[str, str] | None:
     try:
         lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree = syntax_tree(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):  # made while it ran, or a part of a longer expression
         return None
     for node in ast.walk(tree):
