@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from types import FrameType
 
 from backend.errors import StageflowError
 from backend.queue.presence import Presence
@@ -19,14 +18,9 @@ def main() -> int:
     except StageflowError as fault:
         print(f"{fault}\n{fault.advice}", file=sys.stderr)
         return 1
-
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        """The exception may be lost: what it interrupts can catch it. So the agent stops too."""
-        agent.stop()
-        raise SystemExit(0)
-
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)  # until Celery sets its own
+        # Until Celery sets its own. An exception could leave a lock of `logging` taken for ever.
+        signal.signal(number, lambda *_: agent.stop())
     try:
         app.worker_main(worker_arguments(settings))
     finally:

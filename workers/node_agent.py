@@ -36,6 +36,8 @@ LOOK_OUT = 2.0
 """Seconds between looks for queued runs that no message told of."""
 SOON = 0.5
 """The same where no message tells of any."""
+LEAVE = 5.0
+"""Seconds that the last report to the list of nodes gets to end before this node leaves it."""
 
 log = logging.getLogger(__name__)
 
@@ -157,9 +159,11 @@ class NodeAgent:
             self._looking.release()
         self._carried.join(max(0.0, deadline - time.monotonic()))
         node = self._backend.settings.node
-        with self._reporting, suppress(StageflowError):
-            self._backend.nodes.leave(node)
-            self._backend.dispatch.leave(node)
+        if self._reporting.acquire(timeout=LEAVE):
+            with suppress(StageflowError):
+                self._backend.nodes.leave(node)
+                self._backend.dispatch.leave(node)
+            self._reporting.release()
 
     def _claim(self, run_id: int) -> None:
         """Carry the run, if it is this node's to carry. An agent that could not open its files

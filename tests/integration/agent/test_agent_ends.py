@@ -47,16 +47,20 @@ def example(batch):
     return torch.rand(batch, 8), torch.randint(3, (batch,))
 """
 
-LOSES_EXCEPTIONS = """
-import contextlib, sys, time
-from celery import Celery, signals
+TOLD_AMID_LOGGING = """
+import logging, os, sys, threading
 from workers.agent import main
-def works(app, arguments):
-    signals.worker_init.send(app)
-    with contextlib.suppress(SystemExit):
-        time.sleep(600)
-    time.sleep(600)
-Celery.worker_main = works
+clear, told = logging.Manager._clear_cache, []
+def cleared(manager):
+    began = threading.active_count() > 3 and not told  # its reports have
+    if began and threading.current_thread() is threading.main_thread():
+        told.append(True)
+        print('told', flush=True)
+        logging._lock.acquire()  # as the function itself does, without a `finally`
+        os.kill(os.getpid(), {number})
+        logging._lock.release()
+    clear(manager)
+logging.Manager._clear_cache = cleared
 sys.exit(main())
 """
 
@@ -169,11 +173,13 @@ def test_an_agent_can_be_stopped_as_soon_as_it_is_up(stack, number: signal.Signa
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_agent_ends_though_the_exception_of_its_signal_is_lost(stack, number: signal.Signals):
-    """As in a destructor, where Python prints exceptions and goes on."""
+def test_an_agent_ends_though_it_is_told_while_it_holds_a_lock(stack, number: signal.Signals):
+    """Celery sets up logging just after the agent has begun its reports, which log too."""
     stack.end_agent()
-    stack.start_agent(("-c", LOSES_EXCEPTIONS))
-    assert stack.end_agent(number) == 0
+    command = [sys.executable, "-c", TOLD_AMID_LOGGING.format(number=int(number))]
+    ended = subprocess.run(command, env=stack.variables, capture_output=True, timeout=60)
+    assert ended.returncode == 0
+    assert b"told" in ended.stdout
     assert not stack.backend.nodes.list()
     stack.start_agent()
 
