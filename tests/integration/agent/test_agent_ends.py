@@ -48,7 +48,7 @@ def example(batch):
 """
 
 TOLD_AMID_LOGGING = """
-import logging, os, sys, threading
+import logging, os, sys, threading, time
 from workers.agent import main
 clear, told = logging.Manager._clear_cache, []
 def cleared(manager):
@@ -56,7 +56,9 @@ def cleared(manager):
     if began and threading.current_thread() is threading.main_thread():
         told.append(True)
         print('told', flush=True)
+        clear(manager)
         logging._lock.acquire()  # as the function itself does, without a `finally`
+        time.sleep(1.5)  # reports come to the lock
         os.kill(os.getpid(), {number})
         logging._lock.release()
     clear(manager)
