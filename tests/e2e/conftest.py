@@ -17,7 +17,12 @@ from tests.ports import free_port
 
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
 expect.set_options(timeout=90_000)  # milliseconds; a loaded machine is slow, not wrong
-CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--js-flags=--no-turbofan,--no-maglev",
+]
 
 
 @pytest.fixture(scope="module")
