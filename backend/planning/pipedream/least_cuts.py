@@ -9,6 +9,7 @@ lies between the cheapest and the dearest parts of layers that fill the window.
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
@@ -18,12 +19,14 @@ from backend.planning.cost import Floats
 from backend.planning.pipedream.candidates import Cells
 from backend.planning.pipedream.decomposition import GRAIN
 from backend.planning.pipedream.ideals import Bools, Ideals, own_order, smallest_first
-from backend.profiles.profile import Profile
+from backend.profiles.profile import ModelGraph, Profile
 
 WINDOWS = 400
 """Into so many parts the model is cut: a bound is off by as much as one holds."""
 COMPUTE, OUTPUTS = 0, 2
 """Of the costs of a layer: seconds, parameter bytes, output bytes."""
+KEPT = 4
+"""Graphs whose cells are remembered: a search plans the same one several times."""
 SLACK = 1e-6
 """Of a window's sums, for their rounding."""
 
@@ -41,7 +44,18 @@ class LeastCuts:
 def least_cuts(profile: Profile, windows: int = WINDOWS, by: int = COMPUTE) -> LeastCuts:
     """Those of `profile`, with as many cells as windows (`by` what they hold of that cost) and one
     for each end."""
-    reach = _Reach(profile, by)
+    (least, most, alive), members = _cells(profile.graph, windows, by)
+    every = smallest_first(np.concatenate([own_order(len(profile.layers)), members]))
+    compute, parameters, outputs = least.T
+    cells = Cells(profile, compute, parameters, outputs, alive, most.T)
+    return LeastCuts(cells, Ideals(profile, every, False))
+
+
+@lru_cache(KEPT)
+def _cells(graph: ModelGraph, windows: int, by: int) -> tuple[tuple[Floats, Floats, Floats], Bools]:
+    """What each cell has of the costs at least and at most, its fewest bytes alive; and an ideal
+    where they are the fewest, of each that has another one."""
+    reach = _Reach(graph, by)
     edges = np.linspace(0.0, reach.sums[by], windows + 1)
     known: dict[bytes, _Window] = {}
     nothing, last = np.zeros(3), reach.sums
@@ -55,11 +69,7 @@ def least_cuts(profile: Profile, windows: int = WINDOWS, by: int = COMPUTE) -> L
         rows.append((*found.within(float(low), float(high), by), found.exchanged_bytes))
     rows.append((last, last, 0.0))
     least, most, alive = (np.array(column) for column in zip(*rows, strict=True))
-    members = np.array([found.members for found in known.values()])
-    every = smallest_first(np.concatenate([own_order(len(profile.layers)), members]))
-    compute, parameters, outputs = least.T
-    cells = Cells(profile, compute, parameters, outputs, alive, most.T)
-    return LeastCuts(cells, Ideals(profile, every, False))
+    return (least, most, alive), np.array([found.members for found in known.values()])
 
 
 @dataclass(frozen=True)
@@ -105,17 +115,17 @@ class _Reach:
     """Of each layer, what it needs (`before`) and what needs it (`behind`) has of one cost, near
     and far and with its own: in whole grains, so that no sum of fewer layers is larger."""
 
-    def __init__(self, profile: Profile, by: int) -> None:
-        count, self.graph, self.by = len(profile.layers), profile.graph, by
+    def __init__(self, graph: ModelGraph, by: int) -> None:
+        count, self.graph, self.by = len(graph.layers), graph, by
         self.costs = np.array(
-            [(x.compute_and_update, x.parameter_bytes, x.activation_bytes) for x in profile.layers],
+            [(x.compute_and_update, x.parameter_bytes, x.activation_bytes) for x in graph.layers],
             dtype=np.float64,
         )
         self.sums = self.costs.sum(axis=0)
         grains = np.floor(self.costs[:, by] / max(self.sums[by], 1e-300) * GRAIN)
         self.total = grains.sum()
         needs = np.eye(count, dtype=np.bool_)
-        for before, after in sorted(profile.graph.edges, key=lambda edge: edge[1]):
+        for before, after in sorted(graph.edges, key=lambda edge: edge[1]):
             needs[after] |= needs[before]
         self.before = needs @ grains
         self.behind = needs.T @ grains
