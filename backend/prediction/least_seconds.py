@@ -31,8 +31,9 @@ class LeastSeconds:
     links at once that two stages may have joins its layers. Layers that are joined are in one
     stage: on one device, or on several that sum the gradients of their weights once per update,
     over the fastest links that a ring of so many may have. The least time in which each of them
-    can be computed so, and all layers on all devices by the sum of their speeds, is a bound: of
-    schedules with chunks and of any order of the layers too. Latency and waiting are not in it.
+    can be computed so, and all layers on all devices by the sum of their speeds, with as few
+    updates as an admitted schedule has, is a bound: of schedules with chunks and of any order of
+    the layers too. Latency and waiting are not in it.
     """
 
     question: Question
@@ -42,7 +43,8 @@ class LeastSeconds:
     def seconds(self) -> float:
         question, plan = self.question, self.plan
         profile = question.at(plan.microbatch)
-        update = sum(layer.update for layer in profile.layers)
+        each_update = sum(layer.update for layer in profile.layers)
+        update = each_update * self._samples / float(self._per_update[-1])
         alone = min(each.compute / each.microbatch for each in self._profiles)
         cluster = question.cluster
         low = (self._samples * alone + update) / cluster.speed_at_once / question.gain
@@ -142,10 +144,8 @@ class LeastSeconds:
         return np.asarray(np.minimum(found, cluster.speed_at_once) * self.question.gain)
 
     @cached_property
-    def _sums(self) -> Floats:
-        """Seconds per byte of weights in which so many replicas sum their gradients, for as many
-        samples as the minibatch has; of several at the fewest where not each number is thought
-        of."""
+    def _per_update(self) -> Floats:
+        """Samples per update of so many replicas, at most: of the schedules that are admitted."""
         question, samples = self.question, self._samples
         rules = [schedule(name) for name in {*question.schedules, self.plan.schedule}]
         batch = 0
@@ -153,8 +153,16 @@ class LeastSeconds:
             batch = max(question.samples * question.update_times, samples) * self._pipelines
         size = max(question.profile.microbatch, self.plan.microbatch)
         rounds = 0 if all(rule.batched for rule in rules) else size * self._pipelines
+        return np.maximum(batch, rounds * np.arange(1, question.cluster.num_devices + 1))
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Seconds per byte of weights in which so many replicas sum their gradients, for as many
+        samples as the minibatch has; of several at the fewest where not each number is thought
+        of."""
+        question = self.question
         counts = np.arange(1, question.cluster.num_devices + 1)
-        updates = samples / np.maximum(batch, rounds * counts)
+        updates = self._samples / self._per_update
         every = 2 * (counts - 1) / counts / _ring_rates(question.cluster) * updates
         if len(self._counts) == len(counts):
             return np.asarray(every)

@@ -1,6 +1,7 @@
 """What no plan is faster than: by hand, and beside plans of every schedule."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -74,8 +75,11 @@ def test_machines_have_one_link_that_leaves_them():
 @st.composite
 def questions(draw: st.DrawFn) -> Question:
     seconds, sizes = st.floats(1e-4, 1e-2), st.integers(0, 10**7)
+    updates = st.sampled_from([0.0, 1e-4, 1e-2])
     layers = tuple(
-        Layer(f"l{n}", "Linear", draw(seconds), draw(seconds), draw(sizes), draw(sizes))
+        Layer(
+            f"l{n}", "Linear", draw(seconds), draw(seconds), draw(sizes), draw(sizes), draw(updates)
+        )
         for n in range(draw(st.integers(1, 8)))
     )
     levels = draw(st.sampled_from([(4,), (2, 2), (1, 3)]))
@@ -93,6 +97,7 @@ def questions(draw: st.DrawFn) -> Question:
 @given(questions(), st.randoms(use_true_random=False))
 def test_no_plan_is_faster_than_the_bound(question: Question, random):
     plans: list[Plan] = list(every_plan(question))
+    bounds, rates = [], []  # samples/s
     for plan in random.sample(plans, min(15, len(plans))):
         try:
             found = question.predict(plan)
@@ -100,3 +105,6 @@ def test_no_plan_is_faster_than_the_bound(question: Question, random):
             continue
         bound = least_seconds(question, plan)
         assert bound <= found.seconds_per_minibatch * (1 + 1e-9), plan
+        rates.append(found.samples_per_second)
+        bounds.append(plan.batch * plan.microbatch / bound)
+    assert max(rates, default=0.0) <= min(bounds, default=inf) * (1 + 1e-9)

@@ -60,8 +60,9 @@ def test_devices_that_take_turns_are_no_faster_than_their_cores(profile, make_pl
     assert told.reason.startswith(
         "The cores of host 0 are the bottleneck: 2 devices take turns on 1 of them, 21.6 s per"
     )
-    assert told.bound_seconds == pytest.approx(18.75)
-    assert told.gap == pytest.approx(1 - 1 / TURN_COST)
+    rarely = 18 + 0.75 / (4 * 3)  # as plans that update after batches of 4, in 3 pipelines
+    assert told.bound_seconds == pytest.approx(rarely)
+    assert told.gap == pytest.approx(1 - rarely / (TURN_COST * 18.75))
 
 
 def test_only_as_many_devices_compute_at_once_as_their_host_has_cores():
