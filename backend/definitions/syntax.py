@@ -8,9 +8,9 @@ TRIES = 20
 def syntax_tree(text: str | bytes) -> ast.Module:
     """What `ast.parse` gives and raises.
 
-    Up to 3.11.7 and 3.12.1, CPython counts the depth of the trees that it builds once for all
-    threads, and raises `SystemError` where another thread came between (gh-106905). Streamlit
-    parses pages so at any time.
+    CPython 3.11 counts the depth of the trees that it builds once for all threads, and raises
+    `SystemError` where another thread came between (seen with 3.11.7; CPython's issue 106905).
+    Streamlit parses pages so at any time.
     """
     for _ in range(TRIES - 1):
         try:

@@ -44,7 +44,7 @@ class LeastSeconds:
         question, plan = self.question, self.plan
         profile = question.at(plan.microbatch)
         each_update = sum(layer.update for layer in profile.layers)
-        update = each_update * self._samples / float(self._per_update[-1])
+        update = each_update * self._samples / float(self._per_update.max())
         alone = min(each.compute / each.microbatch for each in self._profiles)
         cluster = question.cluster
         low = (self._samples * alone + update) / cluster.speed_at_once / question.gain

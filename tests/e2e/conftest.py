@@ -21,7 +21,7 @@ CHROMIUM_ARGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
-    "--js-flags=--no-turbofan,--no-maglev",
+    "--js-flags=--no-turbofan,--no-maglev",  # pages of a few seconds never pay for optimising
 ]
 
 

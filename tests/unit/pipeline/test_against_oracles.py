@@ -37,7 +37,7 @@ class Uneven:
     seed: int
 
     def compute(self, rank, action):
-        return (hash((self.seed, rank, action.stage, type(action).__name__[0])) % 7) / 3
+        return (hash((self.seed, rank, action.stage, ord(type(action).__name__[0]))) % 7) / 3
 
     def transfer(self, message, source, to):
         return (hash((self.seed, message.stage, source, to)) % 5) / 3
