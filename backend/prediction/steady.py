@@ -54,7 +54,8 @@ class Steady:
 
     def bubble(self, shape: Shape) -> float:
         """The share of rank time that is waiting in a segment of `shape`, warm-up and drain
-        included: more of the same in the middle of this one."""
+        included: more of the same in the middle of this one. It is exact where whole repetitions
+        are added; elsewhere the drain may differ by a part of one."""
         short = self.segment.shape.num_microbatches
         share, makespan = bubble(self.timeline), self.timeline.makespan
         if shape.num_microbatches == short or not makespan:

@@ -88,7 +88,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     again: tuple[float, int] | None = None
     has_own = not hosts and len(set(shared.devices)) == num_ranks
     own, paths, latency, rings = shared.own, shared.paths, shared.latency, shared.rings
-    stays = False  # what a rank shares with nobody it goes on with at once
+    stays = False  # what a rank shares with nobody it goes on with at once, if it takes time
     while stays or again or ready:
         if not stays:
             now, rank = heappushpop(ready, again) if again else heappop(ready)
@@ -107,7 +107,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
                 ends[node] = now = now + took[node]
                 if (give := gives[node]) >= 0:
                     channel = channels[node]
-                    if not own[channel]:
+                    if not own[channel] or not hop[node]:
                         stage[rank] = SEND
                         break
                     begin, path = now, paths[channel]
@@ -125,7 +125,9 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             at[rank], clock[rank] = node, now
             if is_parked:
                 continue
-            if stage[rank] == SEND or (now > before and (node == stop or needs[node] >= -1)):
+            if stage[rank] == SEND or (
+                now > before and (rings or node == stop or needs[node] >= -1)
+            ):
                 again = now, rank
                 continue
         if node == stop:
@@ -136,7 +138,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             if is_known:
                 starts[node], ends[node], clock[rank] = begun[-2 - need], end, end
                 stage[rank], at[rank] = RECEIVE, node + 1
-                now, stays = end, has_own
+                stays, now = has_own and end == now, end
             again = end, rank
             continue
         if stage[rank] == RECEIVE:
@@ -170,8 +172,10 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             if give in parked:
                 other = parked.pop(give)
                 heappush(ready, (clock[other], other))
-            stage[rank], at[rank], stays = RECEIVE, node + 1, has_own
-            again = now, rank
+                if arrival == now:
+                    sums.settle_all((now, rank))
+            stage[rank], at[rank] = RECEIVE, node + 1
+            stays, again = has_own and arrival > now, (now, rank)
             continue
         if need < -1:
             collective = -2 - need
@@ -181,6 +185,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             present.setdefault(collective, []).append(rank)
             if missing[collective]:
                 continue
+            sums.settle_all((now, rank))
             if rings and (ring := rings[collective]):
                 for other in sorted(present.pop(collective)):
                     is_known, end = sums.begin(other, ring, begun[collective])

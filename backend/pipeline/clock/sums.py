@@ -148,6 +148,12 @@ class SharedSums:
             if not one.is_through:
                 heappush(waiting, (one.turn, rank))
 
+    def settle_all(self, until: Turn) -> None:
+        """The same for every group."""
+        for group, waiting in enumerate(self.waiting):
+            if waiting:
+                self.settle(group, until)
+
     def ends(self, rank: int, now: float) -> tuple[bool, float]:
         """Whether it is known when the sum of `rank` ends, and then, or the earliest time."""
         one = self._sums[rank]

@@ -32,15 +32,16 @@ from tests.unit.pipeline.test_mutants import programs
 
 @dataclass
 class Uneven:
-    """No two ranks, stages or kinds take the same time; now and then nothing at all."""
+    """Ranks, stages and kinds take one of `few` times, of which one is nothing at all."""
 
     seed: int
+    few: int = 7
 
     def compute(self, rank, action):
-        return (hash((self.seed, rank, action.stage, ord(type(action).__name__[0]))) % 7) / 3
+        return (hash((self.seed, rank, action.stage, ord(type(action).__name__[0]))) % self.few) / 3
 
     def transfer(self, message, source, to):
-        return (hash((self.seed, message.stage, source, to)) % 5) / 3
+        return (hash((self.seed, message.stage, source, to)) % (self.few - 2)) / 3
 
     def collective(self, action):
         return len(action.group) / 7 if isinstance(action, Average) else len(action.group) / 3
