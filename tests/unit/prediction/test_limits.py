@@ -12,6 +12,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction import limits, predict, question
 from backend.prediction.answer import rank
 from backend.prediction.question import Question
+from backend.prediction.search import CLOSED
 from backend.profiles.layer import Layer
 from backend.profiles.profile import ModelGraph, Profile
 
@@ -39,6 +40,27 @@ def test_a_search_that_stops_at_its_limit_says_so_and_searching_on_finds_as_much
     assert not longer.is_short
     assert longer.limit_words == ""
     assert longer.prediction.samples_per_second >= short.prediction.samples_per_second
+
+
+def test_where_data_parallelism_is_as_fast_as_any_plan_nothing_else_is_tried() -> None:
+    light = tuple(replace(layer, parameter_bytes=64) for layer in LAYERS)
+    asked = replace(ASKED, profile=Profile("p", ModelGraph.chain(light), 8))
+    [found] = rank(asked)
+    assert found.prediction.plan.partition.replicas == (16,)
+    assert found.headroom <= CLOSED
+    assert found.limit_words == ""
+    assert not asked.answered
+    other = replace(ASKED)
+    [heavy] = rank(other)
+    assert heavy.headroom > CLOSED
+    assert "straight" in other.answered
+
+
+def test_an_order_is_looked_for_on_stages_of_one_device_though_data_parallelism_is_faster() -> None:
+    light = tuple(replace(layer, parameter_bytes=64) for layer in LAYERS)
+    asked = replace(ASKED, profile=Profile("p", ModelGraph.chain(light), 8))
+    [found] = rank(replace(asked, schedule="synthesised"))
+    assert set(found.prediction.plan.partition.replicas) == {1}
 
 
 @pytest.mark.parametrize("schedule", ["pipedream", "1f1b-flush", "2bw"])
