@@ -62,8 +62,10 @@ class Shared:
 def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Walked:
     """What `walk` does, with shared links and devices given to those that come first; of several
     at once the lowest rank. Each turn of a rank is one action (a receive, a compute or
-    collective, a send). A sum whose links are shared goes piece by piece, so that messages come
-    between (`sums`); one that could have begun before all ranks had come gets what was free then.
+    collective, a send). What a rank shares with nobody takes no turn, unless it takes no time:
+    then it may free a rank that is served at this very moment. A sum whose links are shared goes
+    piece by piece, so that messages come between (`sums`); one that could have begun before all
+    ranks had come gets what was free then.
     """
     bounds = plan.bounds.tolist()
     needs, gives, channels = plan.needs.tolist(), plan.gives.tolist(), plan.channels.tolist()
