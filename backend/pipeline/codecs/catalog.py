@@ -7,6 +7,7 @@ from backend.pipeline.codecs.codec import Codec
 from backend.pipeline.codecs.differences import AQ2, AQ4
 from backend.pipeline.codecs.half import BF16, FP16
 from backend.pipeline.codecs.top import TOP
+from backend.units import count_text
 
 CODECS: dict[str, Codec] = {
     member.name: member for member in (BF16, FP16, INT8, FP8, INT4, *TOP.values(), AQ4, AQ2)
@@ -35,7 +36,8 @@ def codecs_of(text: str, num_cuts: int) -> tuple[str, ...]:
         names *= num_cuts
     if len(names) != num_cuts:
         raise InvalidInput(
-            f"{text!r} names {len(names)} codecs, and the plan has {num_cuts} cuts",
+            f"{text!r} names {count_text(len(names), 'codec')}, and the plan has "
+            f"{count_text(num_cuts, 'cut')}",
             "Name one for all cuts, or one for each of them.",
         )
     return names if any(names) else ()
@@ -63,7 +65,8 @@ def check_codecs(names: tuple[str, ...], num_cuts: int) -> None:
     """Raise `InvalidInput` where a plan's codecs are not one of the catalog, or none, per cut."""
     if names and len(names) != num_cuts:
         raise InvalidInput(
-            f"the plan names {len(names)} codecs, and has {num_cuts} cuts",
+            f"the plan names {count_text(len(names), 'codec')}, and has "
+            f"{count_text(num_cuts, 'cut')}",
             'Name a codec for each cut, "" for none.',
         )
     for name in filter(None, names):
