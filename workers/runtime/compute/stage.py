@@ -1,7 +1,7 @@
 """A stage of the model as functions: forward with given weights, and its backward."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -189,7 +189,29 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
     """Compute in `precision` inside, where torch's autocast thinks it safe."""
     if precision == "float32":
         return nullcontext()
-    return torch.autocast(device.type, dtype=getattr(torch, precision))
+    cast = torch.autocast(device.type, dtype=getattr(torch, precision))
+    if device.type != "cpu" or _ONEDNN_COMPUTES_IN[precision]():
+        return cast
+    return _without_onednn(cast)
+
+
+_ONEDNN_COMPUTES_IN = {
+    "bfloat16": torch.ops.mkldnn._is_mkldnn_bf16_supported,
+    "float16": torch.ops.mkldnn._is_mkldnn_fp16_supported,
+}
+
+
+@contextmanager
+def _without_onednn(cast: AbstractContextManager[object]) -> Iterator[None]:
+    """On processors without AVX-512, torch 2.13 gives a rounded LSTM to oneDNN, which has none
+    there and raises; other rounded layers do without oneDNN anyway."""
+    before = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]  # torch has no type for it
+    try:
+        with cast:
+            yield
+    finally:
+        torch.backends.mkldnn.enabled = before
 
 
 def _added(weights: Tensors, sums: Sequence[Tensor], work: Callable[[], None]) -> list[Tensor]:
