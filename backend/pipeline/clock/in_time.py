@@ -174,7 +174,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             if give in parked:
                 other = parked.pop(give)
                 heappush(ready, (clock[other], other))
-                if arrival == now:
+                if arrival == now:  # a lower rank may come now, after those before this one
                     sums.settle_all((now, rank))
             stage[rank], at[rank] = RECEIVE, node + 1
             stays, again = has_own and arrival > now, (now, rank)
@@ -187,7 +187,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             present.setdefault(collective, []).append(rank)
             if missing[collective]:
                 continue
-            sums.settle_all((now, rank))
+            sums.settle_all((now, rank))  # the parts before come before those of this sum
             if rings and (ring := rings[collective]):
                 for other in sorted(present.pop(collective)):
                     is_known, end = sums.begin(other, ring, begun[collective])
