@@ -1,6 +1,6 @@
 """What a device can do and takes by its data sheet, also one that nobody here has."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 from backend.errors import InvalidInput
 
@@ -13,6 +13,9 @@ class FlopRates:
     tf32: float | None = None
     bfloat16: float | None = None
     float16: float | None = None
+
+
+PRECISIONS = tuple(field.name for field in fields(FlopRates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +39,9 @@ class DeviceRecord:
     joules_per_link_byte: float | None = None
 
     def __post_init__(self) -> None:
-        above = {f"flops of {name}": rate for name, rate in asdict(self.flops).items()}
-        above |= {"bandwidth": self.bandwidth, "on_chip": self.on_chip}
-        for name, value in above.items():
+        above = [(f"flops of {name}", getattr(self.flops, name)) for name in PRECISIONS]
+        above += [("bandwidth", self.bandwidth), ("on_chip", self.on_chip)]
+        for name, value in above:
             if value is not None and value <= 0:
                 raise InvalidInput(
                     f"cluster: a device's {name} is {value:g}, not above 0",

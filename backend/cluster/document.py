@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.cluster.device_record import DeviceRecord, FlopRates
+from backend.cluster.device_record import PRECISIONS, DeviceRecord, FlopRates
 from backend.cluster.presets import name_and_count, preset
 from backend.errors import InvalidInput
 
@@ -26,7 +26,6 @@ ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this
 MAX_CHARACTERS = 100_000
 OWN = ("memory", "speed", "watts", "idle_watts", "price")
 RECORD = tuple(field.name for field in fields(DeviceRecord) if field.name != "flops")
-PRECISIONS = tuple(field.name for field in fields(FlopRates))
 
 
 def read_cluster(text: str) -> Cluster:

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,8 +18,9 @@ class ZooEntry:
     title: str
 
 
+@cache
 def zoo() -> tuple[ZooEntry, ...]:
-    """Every bundled definition, by name."""
+    """Every bundled definition, by name; read once, as a page that is drawn asks each time."""
     return tuple(ZooEntry(file.stem, _title(file)) for file in _files())
 
 

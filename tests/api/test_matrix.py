@@ -20,7 +20,7 @@ from backend.profiles.profile import Profile
 from backend.runs.sweeps.sweep import SweepSpec
 from tests.api.asking import JSON, ask, method_of
 from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
-from tests.app.conftest import packages_read_once  # noqa: F401 (a fixture)
+from tests.app.conftest import as_served  # noqa: F401 (a fixture)
 from tests.app.seed import NODE
 from tests.app.test_resume import PART
 from tests.unit.profiles.test_traces import rank

@@ -14,11 +14,12 @@ from tests.api.matrix import ROOT, TABLES, WHO, Place
 TRACES = ROOT / "tests" / "api" / "traces"
 
 
-def arguments(place: Place) -> dict[str, list[str]]:
-    """What each command is given behind its name."""
+def arguments(place: Place, name: str) -> list[str]:
+    """What this command is given behind its name."""
     run, queued = str(place.found.failed), str(place.found.queued)
     profile, project = str(place.found.profile), str(place.inside.access.home)
     plan = str(place.found.plan)
+    spare = str(place.cluster()) if name in ("clusters label", "clusters delete") else ""
     groups: tuple[tuple[str, list[str]], ...] = (
         ("models, runs, sweep list, views list, project list", ["--json"]),
         ("plans list, profiles list, clusters list", ["--json"]),
@@ -31,11 +32,11 @@ def arguments(place: Place) -> dict[str, list[str]]:
         ("tracker follow, tracker stop", [run, "tensorboard"]),
         ("user invite, user disable, user enable", ["the viewer"]),
     )
-    return {
-        **{name: given for names, given in groups for name in names.split(", ")},
+    given = {
+        **{each: given for names, given in groups for each in names.split(", ")},
         "clusters save": ["ours", "dgx-h100:2"],
-        "clusters label": [str(place.cluster()), "--name", "Monday"],
-        "clusters delete": [str(place.cluster()), "--yes"],
+        "clusters label": [spare, "--name", "Monday"],
+        "clusters delete": [spare, "--yes"],
         "comment add": [run, "a word"],
         "comment delete": [str(place.comment())],
         "views save": ["slow", "--shared"],
@@ -64,6 +65,7 @@ def arguments(place: Place) -> dict[str, list[str]]:
         "user add": ["Somebody"],
         "user role": ["the viewer", "guest"],
     }
+    return given.get(name, [])
 
 
 ADDING = frozenset(
@@ -86,7 +88,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("app.commands.jobs.node_agent", lambda *_: nullcontext())
     monkeypatch.setattr("app.commands.jobs.follow", _follow)
     said = TABLES["commands"][name][who]
-    given = arguments(place).get(name, [])
+    given = arguments(place, name)
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -38,9 +39,11 @@ def backend(home: Path) -> Iterator[Backend]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packages_read_once() -> Iterator[None]:
-    """Every AppTest looks for components of Streamlit's in all installed packages, which takes
-    half a second: what is installed stays the same."""
+def as_served() -> Iterator[None]:
+    """AppTest runs with the product's options where these take time. It looks for components of
+    Streamlit's in all installed packages, which takes half a second: once, not for every page."""
+    for name in ("runner.magicEnabled", "browser.gatherUsageStats"):
+        config.set_option(name, False)
     with pytest.MonkeyPatch.context() as patch:
         found = cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", found)
