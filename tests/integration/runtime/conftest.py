@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,41 +28,43 @@ Ended = Callable[..., tuple[list[int], list[Event], str]]
 Went = Callable[..., list[Event]]
 
 
+def job_file(folder: Path, model: str, spec: RunSpec, data: str = "", tokenizer: str = "") -> Path:
+    """A job in the folder for a zoo name or for a definition's text."""
+    file = Path(workers.zoo.__file__).parent / f"{model}.py"
+    if "\n" in model:
+        file = folder / "mine.py"
+        file.write_text(HEAD + model)
+    size = world_size(spec)
+    place = {"data": data, "tokenizer": tokenizer}
+    job = Job(1, 1, "test", spec, str(file), str(folder), size, **place)
+    (folder / "job.json").write_bytes(to_json(Job, job))
+    return folder / "job.json"
+
+
+def spec_of(*bounds: int, schedule: str = "pipedream", rate: float = 0.05, **more) -> TrainSpec:
+    """`bounds` are the first layers and the number of layers; each stage has `replicas`."""
+    replicas = more.pop("replicas", 1)
+    stages = tuple(
+        Stage(first, stop, tuple(range(i * replicas, (i + 1) * replicas)))
+        for i, (first, stop) in enumerate(pairwise(bounds))
+    )
+    microbatch, batch = more.pop("microbatch", 16), more.pop("batch", 1)
+    plan = Plan("test", Partition(stages), schedule, microbatch, batch)
+    samples = more.pop("samples", 64)
+    data = more.pop("data", DataSpec(samples=samples))
+    return TrainSpec(1, plan, data=data, optimizer=OptimizerSpec("momentum", rate), **more)
+
+
 @pytest.fixture
 def write_job(tmp_path: Path) -> WriteJob:
-    """A job file for a zoo name or for a definition's text."""
-
-    def write(model: str, spec: RunSpec, data: str = "", tokenizer: str = "") -> Path:
-        file = Path(workers.zoo.__file__).parent / f"{model}.py"
-        if "\n" in model:
-            file = tmp_path / "mine.py"
-            file.write_text(HEAD + model)
-        size = world_size(spec)
-        place = {"data": data, "tokenizer": tokenizer}
-        job = Job(1, 1, "test", spec, str(file), str(tmp_path), size, **place)
-        (tmp_path / "job.json").write_bytes(to_json(Job, job))
-        return tmp_path / "job.json"
-
-    return write
+    """`job_file` in the test's folder."""
+    return partial(job_file, tmp_path)
 
 
 @pytest.fixture
 def train_spec() -> Callable[..., TrainSpec]:
-    """`bounds` are the first layers and the number of layers; each stage has `replicas`."""
-
-    def spec(*bounds: int, schedule: str = "pipedream", rate: float = 0.05, **more) -> TrainSpec:
-        replicas = more.pop("replicas", 1)
-        stages = tuple(
-            Stage(first, stop, tuple(range(i * replicas, (i + 1) * replicas)))
-            for i, (first, stop) in enumerate(pairwise(bounds))
-        )
-        microbatch, batch = more.pop("microbatch", 16), more.pop("batch", 1)
-        plan = Plan("test", Partition(stages), schedule, microbatch, batch)
-        samples = more.pop("samples", 64)
-        data = more.pop("data", DataSpec(samples=samples))
-        return TrainSpec(1, plan, data=data, optimizer=OptimizerSpec("momentum", rate), **more)
-
-    return spec
+    """`spec_of`."""
+    return spec_of
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Low-rank adapters on a frozen GPT-2 of transformers, from its profile to its trained model."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +16,11 @@ from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Profile
-from backend.runs.request.spec import ProfileSpec
+from backend.runs.events import read_line
+from backend.runs.request.spec import ProfileSpec, TrainSpec
+from tests.forked import Forked
+from tests.integration.runtime import forked_ranks
+from tests.integration.runtime.conftest import job_file, spec_of
 from workers.profiler.main import profiled
 from workers.runtime.reports.reporter import Reporter
 
@@ -56,44 +61,67 @@ def example(n):
 def loss(output, targets):
     return nn.functional.cross_entropy(output.flatten(0, 1), targets.flatten())
 """
+pytestmark = pytest.mark.timeout(600)
 BOUNDS = {1: (0, 58), 2: (0, 18, 58), 4: (0, 10, 18, 36, 58)}
 """The first block, which has no adapters, ends before layer 18."""
 ADAPTERS = (".down.", ".up.")
 
 
-@pytest.fixture
-def base(tmp_path: Path) -> Path:
+RUNS = [(1, "1f1b-flush"), (2, "1f1b-flush"), (4, "1f1b-flush"), (4, "pipedream"), (4, "2bw")]
+"""The stages and the schedule of each training."""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The base as transformers saves it."""
     torch.manual_seed(5)
-    GPT2LMHeadModel(GPT2Config(**SIZES)).save_pretrained(tmp_path / "base")
-    return tmp_path / "base"
+    folder = tmp_path_factory.mktemp("base")
+    GPT2LMHeadModel(GPT2Config(**SIZES)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str], Path]:
+    """The folder of each training, which begins with the base: each is done once, and all ranks
+    have one import of transformers, which takes as long as all else that a rank does."""
+    folders = {run: tmp_path_factory.mktemp("run") for run in RUNS}
+    for run, folder in folders.items():
+        file = job_file(folder, MODEL, spec(*run))
+        file.write_text(json.dumps(json.loads(file.read_bytes()) | {"weights": str(base)}))
+    jobs = [str(folder / "job.json") for folder in folders.values()]
+    module = "transformers.models.gpt2.modeling_gpt2"
+    Forked(forked_ranks.__name__, module, *jobs, env=dict(os.environ)).wait(500)
+    return folders
+
+
+def spec(stages: int, schedule: str) -> TrainSpec:
+    return spec_of(
+        *BOUNDS[stages],
+        schedule=schedule,
+        batch=4,
+        rate=0.5,
+        tracing="captured",
+        epochs=1,
+        samples=256,
+        weights_partial=True,
+    )
 
 
 @pytest.fixture
-def run(write_job, train_spec, ended, tmp_path: Path, base: Path):
-    """The plan, losses, spans and saved tensors of a training that begins with the base."""
+def run(trained: dict[tuple[int, str], Path]):
+    """The plan, losses, spans and folder of a training."""
 
-    def trained(stages: int, schedule: str = "1f1b-flush"):
-        spec = train_spec(
-            *BOUNDS[stages],
-            schedule=schedule,
-            batch=4,
-            rate=0.5,
-            tracing="captured",
-            epochs=1,
-            samples=256,
-            weights_partial=True,
-        )
-        job = write_job(MODEL, spec)
-        job.write_text(json.dumps(json.loads(job.read_bytes()) | {"weights": str(base)}))
-        codes, events, text = ended(job, stages)
-        assert set(codes) == {0}, text
+    def found(stages: int, schedule: str = "1f1b-flush"):
+        folder = trained[stages, schedule]
+        text = "".join((folder / f"said-{rank}").read_text() for rank in range(stages))
+        assert (folder / "codes").read_text().split() == ["0"] * stages, text
         assert "lacks transformer.h.1.attn.c_attn.down.weight" in text
+        events = [event for line in text.splitlines() if (event := read_line(line))]
         losses = [p for e in events if getattr(e, "name", "") == "loss" for p in e.values]
-        spans = [decode(file.read_bytes()) for file in tmp_path.glob("spans-*")]
-        return spec.plan, losses, Timeline.joined(spans), load_file(tmp_path / "model.safetensors")
+        spans = [decode(file.read_bytes()) for file in folder.glob("spans-*")]
+        return spec(stages, schedule).plan, losses, Timeline.joined(spans), folder
 
-    return trained
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +151,10 @@ def is_gradient(action) -> bool:
     return isinstance(action, Send) and action.message.flow is Flow.GRADIENT
 
 
-def test_memory_holds_the_base_once(profile: Profile, train_spec) -> None:
+def test_memory_holds_the_base_once(profile: Profile) -> None:
     """The stages up to the first adapters hold their weights, and bundles: nothing for a
     backward; a gradient and the optimizer's state are those of the adapters alone."""
-    plan = train_spec(*BOUNDS[4], schedule="pipedream", batch=4).plan
+    plan = spec_of(*BOUNDS[4], schedule="pipedream", batch=4).plan
     held = predict(profile, Cluster((Level(4, 1e9),)), plan, "adam").memory_bytes
     cuts = profile.graph.cut_bytes
     for first, stop, in_flight, expected in ((0, 10, 4, held[0]), (10, 18, 3, held[1])):
@@ -151,11 +179,13 @@ def most_at_work(layers) -> int:
     return max(layer.work_bytes for layer in layers)
 
 
-def test_one_two_and_four_ranks_train_the_adapters_alone(run, base: Path, tmp_path: Path) -> None:
+def test_one_two_and_four_ranks_train_the_adapters_alone(run, base: Path) -> None:
     first = load_file(base / "model.safetensors")
-    _, alone, _, whole = run(1)
+    _, alone, _, folder = run(1)
+    whole = load_file(folder / "model.safetensors")
     for stages in (2, 4):
-        _, losses, _, saved = run(stages)
+        _, losses, _, folder = run(stages)
+        saved = load_file(folder / "model.safetensors")
         assert losses == pytest.approx(alone, rel=1e-5)
         assert saved.keys() == whole.keys()
         adapters = {name for name in saved if any(part in name for part in ADAPTERS)}
@@ -164,8 +194,8 @@ def test_one_two_and_four_ranks_train_the_adapters_alone(run, base: Path, tmp_pa
         frozen = saved.keys() - adapters - {"lm_head.weight"}
         assert frozen == first.keys()
         assert not [name for name in frozen if not torch.equal(saved[name], first[name])]
-    (tmp_path / "config.json").write_text((base / "config.json").read_text())
-    opened, told = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    (folder / "config.json").write_text((base / "config.json").read_text())
+    opened, told = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True)
     assert not told["missing_keys"]
     assert set(told["unexpected_keys"]) == adapters
     assert torch.equal(opened.lm_head.weight, first["transformer.wte.weight"])

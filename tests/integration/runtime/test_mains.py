@@ -202,14 +202,14 @@ def test_a_target_loss_ends_the_run_at_the_first_evaluation_that_is_below(
     write_job, train_spec, ended
 ) -> None:
     """The same run with a target that it does not meet tells what the losses will be."""
-    spec = train_spec(0, 20, 54, epochs=3, target_loss=1e-9)
-    _, whole, _ = ended(write_job("resnet_digits", spec), 2)
+    spec = train_spec(0, 4, 8, epochs=3, target_loss=1e-9)
+    _, whole, _ = ended(write_job("mlp", spec), 2)
     losses = metric(whole, HELD_OUT_LOSS)
     assert len(losses) == 3
     assert losses[2] < losses[0]
     first = next(number for number, loss in enumerate(losses) if loss <= losses[1])
-    spec = train_spec(0, 20, 54, epochs=3, target_loss=losses[1])
-    _, found, text = ended(write_job("resnet_digits", spec), 2)
+    spec = train_spec(0, 4, 8, epochs=3, target_loss=losses[1])
+    _, found, text = ended(write_job("mlp", spec), 2)
     assert metric(found, HELD_OUT_LOSS) == losses[: first + 1], text
 
 
