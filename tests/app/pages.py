@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
 from app.server.searchers import QUICK, THOROUGH
+from app.session.state import Key
 
 
 def button(page: AppTest, label: str) -> Button:
@@ -37,6 +38,13 @@ def param(page: AppTest, name: str) -> str:
     """A parameter of the page's URL."""
     found = page.query_params[name]
     return found if isinstance(found, str) else found[0]
+
+
+def searched(page: AppTest, seconds: float = 1.0) -> None:
+    """Wait for the page's searches so long at most: drawing it meanwhile would slow them down."""
+    _, searches = page.session_state[Key.PLANNING.value]
+    for search in searches:
+        search.wait(seconds)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import no_searcher, text_of
+from tests.app.pages import no_searcher, searched, text_of
 
 
 def finished(page: AppTest) -> AppTest:
@@ -17,6 +17,7 @@ def finished(page: AppTest) -> AppTest:
     deadline = time.monotonic() + 120
     while page.get("progress"):
         assert time.monotonic() < deadline
+        searched(page, 10.0)
         page.run()
     return page
 
@@ -78,7 +79,7 @@ def test_prices_that_cannot_be_read_are_said(seeded: seed.Seeded, open_page: Ope
 
 def test_a_cancelled_sweep_can_be_begun_again(seeded: seed.Seeded, open_page: Open) -> None:
     with no_searcher():  # the sweep waits for its turn: there is time to cancel it
-        page = open_page(Page.WHAT_IF, schedule="gpipe", batch=3)
+        page = open_page(Page.WHAT_IF, planner="pipedream", schedule="gpipe", batch=3)
         next(b for b in page.button if b.label == "Cancel").click()
         page.run()
     deadline = time.monotonic() + 60

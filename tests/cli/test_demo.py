@@ -11,9 +11,9 @@ from tests.ports import free_port
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def demo(stageflow: Command) -> str:
+def demo(stageflow: Command, *more: str) -> str:
     port = free_port()
-    said = stageflow("demo", "--no-serve", "--port", str(port), timeout=280)
+    said = stageflow("demo", "--no-serve", "--port", str(port), *more, timeout=280)
     assert said.code == 0, said.out + said.err
     return said.out
 
@@ -35,7 +35,7 @@ def test_two_demos_in_an_empty_home(stageflow: Command, home: Path) -> None:
     assert reached == first[:1]
     assert stageflow("runs", "--metric", "held-out loss", "--least", "1", "--json").json == []
 
-    demo(stageflow)
+    demo(stageflow, "--epochs", "2")
     both = stageflow("runs", "--json").json
     assert len(both) == 4
     assert both[2:] == first
