@@ -2,25 +2,35 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, text
+from argon2 import PasswordHasher
 
 from backend.bootstrap import Backend, connect
 from backend.definitions.definition import Definition
+from backend.people import secret
 from backend.people.project import Project
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
 from backend.services.runs.stores import Stores
 from backend.settings import Settings
-from backend.storage.schema import upgrade
 from tests.contract.belongings import ended
+from tests.contract.emptied import Emptied
 from tests.migrated import migrated
 from tests.postgres import Postgres, postgres
 
 DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 SOURCE = b"def model():\n    return None\n"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_passwords() -> Iterator[None]:
+    """Passwords are hashed as always, but with little memory: what hashes promise is argon2's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secret, "_hasher", PasswordHasher(time_cost=1, memory_cost=64))
+        secret._nobodys.cache_clear()
+        yield
+    secret._nobodys.cache_clear()
 
 
 @pytest.fixture(scope="session")
@@ -33,30 +43,21 @@ def server() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def template(server: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of a PostgreSQL database that the migrations made, which others are copies of."""
-    server.psql("CREATE DATABASE template")
-    folder = tmp_path_factory.mktemp("template")
-    upgrade(Settings(home=folder, database_url=server.database("template")))
-    return "template"
+def emptied(server: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Emptied:
+    """PostgreSQL databases that the migrations made, the same one for many tests."""
+    return Emptied(server, tmp_path_factory.mktemp("template"))
 
 
 @pytest.fixture(params=DATABASES)
 def blank(request: pytest.FixtureRequest, home: Path) -> Iterator[Settings]:
-    """Settings of a database that has no tables yet."""
+    """Settings of a database that has no tables yet; with `settings`, of one that has them."""
     if request.param == "sqlite":
         yield Settings(home=home, node="here")
         return
-    server: Postgres = request.getfixturevalue("server")
-    name = f"t{uuid4().hex}"
-    engine = create_engine(server.url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        copied = "settings" in request.fixturenames
-        source = request.getfixturevalue("template") if copied else "template1"
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {source}"))
-        yield Settings(home=home, node="here", database_url=server.database(name))
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    engine.dispose()
+    emptied: Emptied = request.getfixturevalue("emptied")
+    lent = emptied.lent if "settings" in request.fixturenames else emptied.bare
+    with lent() as url:
+        yield Settings(home=home, node="here", database_url=url)
 
 
 @pytest.fixture

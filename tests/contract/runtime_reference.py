@@ -15,7 +15,7 @@ that runs ahead by a, and m make a batch:
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 
 import torch
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from backend.pipeline.codecs.catalog import CODECS
+from backend.planning.plan import Partition
 from tests.contract.runtime_cases import EPOCHS, MICROBATCH, SEED, STASHING, Case
 from tests.contract.runtime_coding import Changed, Coded, residual
 from tests.contract.runtime_exchanges import Between
@@ -45,6 +46,7 @@ class Trained:
     losses: list[float]
 
 
+@cache  # codecs and controls ask for the same ones again
 def reference(case: Case, versions_count: bool = True) -> Trained:
     """`versions_count=False` is the negative control: everybody reads the newest weights."""
     torch.set_num_threads(1)  # as ranks have: sums by several round otherwise
@@ -228,7 +230,11 @@ class _Pipeline:
     def crosses(self, cut: int) -> bool:
         """Whether messages over the cut behind a stage go to another rank: those of a V's turn do
         not."""
-        return self.case.spec().plan.partition.crosses(cut)
+        return self._partition.crosses(cut)
+
+    @cached_property
+    def _partition(self) -> Partition:
+        return self.case.spec().plan.partition
 
     def _average_gradient(self, stage: int, factor: float = 1.0) -> None:
         """`factor` times the mean of the waiting gradients."""

@@ -16,7 +16,7 @@ from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
 from backend.runs.request.spec import TrainSpec
-from backend.runs.run import RunError, RunSummary
+from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.dispatch import DispatchService
@@ -120,14 +120,14 @@ class Chaos:
 
     def any(self) -> Holder | None:
         """Mostly one that holds its run, sometimes one that comes too late."""
-        holding = [holder for holder in self.holders if self.holds(holder)]
+        runs = {run.id: run for run in self.backend.runs.several(self.ids)}
+        holding = [holder for holder in self.holders if _holds(holder, runs[holder.attempt.run.id])]
         if holding and self.draw.random() < 0.8:
             return self.draw.choice(holding)
         return self.draw.choice(self.holders) if self.holders else None
 
     def holds(self, holder: Holder) -> bool:
-        run = self.backend.runs.get(holder.attempt.run.id)
-        return run.state.is_live and run.attempt == holder.attempt.number
+        return _holds(holder, self.backend.runs.get(holder.attempt.run.id))
 
     def fenced(self, holder: Holder, write) -> None:
         """It goes well for the one that holds the run, and for nobody else."""
@@ -138,6 +138,10 @@ class Chaos:
         with pytest.raises(LeaseLost):
             write()
         assert self.backend.runs.get(run.id) == run
+
+
+def _holds(holder: Holder, run: Run) -> bool:
+    return run.state.is_live and run.attempt == holder.attempt.number
 
 
 @pytest.mark.parametrize("seed", range(2))
