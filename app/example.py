@@ -3,8 +3,7 @@
 from threading import Event, Thread
 from time import sleep
 
-import structlog
-
+from app.log import logger
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.errors import StageflowError
@@ -22,7 +21,7 @@ DEVICES = 2
 EPOCHS, TARGET = 10, 0.97
 PAUSE = 0.5  # seconds
 
-log = structlog.get_logger("app")
+log = logger("app")
 
 
 def profiling(backend: Backend) -> tuple[ProfileSpec, str]:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from secrets import token_hex
 
-import structlog
 from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 
+from app.log import logger
 from app.server.problem import Problem
 from app.server.searchers import SearcherEnded
 from backend.codec import first_error, to_json
@@ -56,7 +56,7 @@ IN_JSON = {
 }
 """What Pydantic says of JSON; FastAPI lets it check the values of Python that JSON became."""
 
-log = structlog.get_logger("api")
+log = logger("api")
 
 
 class Refused(StageflowError):

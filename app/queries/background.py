@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 import streamlit as st
-import structlog
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from app.log import logger
 from app.server.searchers import SearcherEnded
 from app.session.state import Key
 from backend.errors import StageflowError
@@ -19,7 +19,7 @@ from backend.prediction.watch import Watch
 
 T = TypeVar("T")
 
-log = structlog.get_logger("app")
+log = logger("app")
 
 
 LEAVE = 10.0

@@ -7,9 +7,9 @@ from secrets import token_hex
 from typing import ParamSpec, TypeVar
 
 import streamlit as st
-import structlog
 
 from app.formats import plain, sentence
+from app.log import logger
 from app.server.page_slots import page_slot
 from backend.errors import StageflowError
 from backend.runs.run import RunError
@@ -17,7 +17,7 @@ from backend.runs.run import RunError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-log = structlog.get_logger("app")
+log = logger("app")
 
 
 def show(error: Exception) -> bool:
