@@ -6,8 +6,9 @@ worth a look, where it fits into the width of the search; of more the most promi
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self, TypeVar
+from itertools import chain
+from operator import le
+from typing import NamedTuple, Self, TypeVar
 
 from backend.pipeline.synthesis.costs import Sequences, StageCosts
 
@@ -15,8 +16,7 @@ Times = tuple[float, ...]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     """Computes that are placed. `done`: per rank those of each kind; `free`: when a rank has ended
     them, `ends`: before which it does not end what is left; `links`: when those to the next rank,
     and those to the one before, have sent the last message; `arrived`: per rank and kind when what
@@ -40,7 +40,7 @@ class _State:
     @property
     def times(self) -> Times:
         """All of them: as many in all states with the same `done`."""
-        waiting = (time for own in self.arrived for each in own for time in each)
+        waiting = chain.from_iterable(chain.from_iterable(self.arrived))
         return (*self.free, *self.links[0], *self.links[1], *waiting)
 
     @property
@@ -48,12 +48,13 @@ class _State:
         """Before which it does not end, and what its ranks have taken together."""
         return max(self.ends), sum(self.free)
 
-    def next(self, costs: StageCosts, count: int) -> Iterator["_State"]:
-        """Those with one compute more."""
+    def next(self, costs: StageCosts, count: int, below: float) -> Iterator["_State"]:
+        """Those with one compute more that may end before `below`."""
         for rank, own in enumerate(self.done):
-            for place, kind in enumerate(costs.kinds):
-                if own[place] < count and self._may(costs, rank, place):
-                    yield self._placed(costs, rank, kind)
+            for place in range(len(own)):
+                may = own[place] < count and self._may(costs, rank, place)
+                if may and self._end(rank, place) < below:  # the other ranks' ends stay
+                    yield self._placed(costs, rank, place)
 
     def _may(self, costs: StageCosts, rank: int, place: int) -> bool:
         """Whether what the rank's next compute of a kind needs is there."""
@@ -67,13 +68,16 @@ class _State:
             return False
         return kind in "Ww" or (kind == "F" and not rank) or bool(self.arrived[rank][place])
 
-    def _placed(self, costs: StageCosts, rank: int, kind: str) -> "_State":
-        place, arrived, links = costs.kinds.index(kind), self.arrived, self.links
-        there, ends = self.free[rank], self.ends
+    def _end(self, rank: int, place: int) -> float:
+        """Before which a rank does not end what is left, once it has computed one of a kind."""
+        awaited, free, end = self.arrived[rank][place], self.free[rank], self.ends[rank]
+        return end + awaited[0] - free if awaited and awaited[0] > free else end
+
+    def _placed(self, costs: StageCosts, rank: int, place: int) -> "_State":
+        kind, arrived, links = costs.kinds[place], self.arrived, self.links
+        there, ends = self.free[rank], _with(self.ends, rank, self._end(rank, place))
         if awaited := arrived[rank][place]:
-            if awaited[0] > there:
-                ends = _with(ends, rank, ends[rank] + awaited[0] - there)
-                there = awaited[0]
+            there = max(there, awaited[0])
             arrived = _with(arrived, rank, _with(arrived[rank], place, awaited[1:]))
         end = there + costs.seconds[rank][kind]
         if sent := costs.sends[rank].get(kind):
@@ -102,13 +106,13 @@ def fastest(costs: StageCosts, count: int, below: float, work: int) -> Sequences
     """
     layers = len(costs.kinds) * count * costs.size
     width = work // (layers * costs.size * len(costs.kinds))
-    states = [_State.first(costs, count)]
+    first = _State.first(costs, count)
+    states = [first] if max(first.ends) < below else []
     for _ in range(layers):
         found: dict[object, list[tuple[Times, _State]]] = {}
         for state in states:
-            for each in state.next(costs, count):
-                if each.end[0] < below:
-                    _keep(found.setdefault(each.done, []), each)
+            for each in state.next(costs, count, below):
+                _keep(found.setdefault(each.done, []), each)
         states = [state for kept in found.values() for _, state in kept]
         states = sorted(states, key=lambda state: state.end)[:width]
     return min(states, key=lambda state: max(state.free)).order if states else None
@@ -117,10 +121,8 @@ def fastest(costs: StageCosts, count: int, below: float, work: int) -> Sequences
 def _keep(kept: list[tuple[Times, _State]], state: _State) -> None:
     """Keep a state among those that placed the same, without those that are later."""
     times = state.times
-    if not any(_is_no_later(other, times) for other, _ in kept):
-        kept[:] = [one for one in kept if not _is_no_later(times, one[0])]
-        kept.append((times, state))
-
-
-def _is_no_later(one: Times, other: Times) -> bool:
-    return all(a <= b for a, b in zip(one, other, strict=True))
+    for other, _ in kept:
+        if all(map(le, other, times)):
+            return
+    kept[:] = [one for one in kept if not all(map(le, times, one[0]))]
+    kept.append((times, state))
