@@ -12,8 +12,11 @@ from backend.cluster.fewer import without
 from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.work import SearchWork
+from backend.prediction import limits
 from backend.prediction.candidates import every_plan
 from backend.prediction.fallbacks import fallbacks
+from backend.prediction.limits import LIMITS
 from backend.prediction.question import Question
 from backend.prediction.same_updates import goes_on_from, updates_of
 from backend.prediction.search import search
@@ -53,7 +56,7 @@ def all_plans(question: Question, before: Plan, bests: dict[Cluster, float]) -> 
 def best_on(here: Question, before: Plan) -> float:
     """The most samples/s of the plans that may follow; 0.0 where there is none."""
     best = 0.0
-    for plan in every_plan(here):
+    for plan in every_plan(here, SearchWork(LIMITS["best"])):
         if goes_on_from(plan, before):
             try:
                 best = max(best, here.fitting(plan).samples_per_second)
@@ -65,11 +68,17 @@ def best_on(here: Question, before: Plan) -> float:
 EQUAL = [(num, (), memory) for num in range(2, 7) for memory in (None, 3e7)[: 7 - num]]
 UNEQUAL = [(2, SPEEDS, None), (3, SPEEDS, 3e7), (4, SPEEDS, 3e7)]
 SLOW = pytest.param(6, SPEEDS, None, marks=pytest.mark.timeout(900))
-"""It searches for 25 plans, with every way to share a batch: 75 s of a core that is its own."""
+"""It searches for 25 plans, with every way to share a batch: 20 s of a core that is its own."""
+LITTLE = LIMITS | {"best": 2e5}
+"""Work of the searches, which may thus do less than those that have to be no better."""
 
 
 @pytest.mark.parametrize(("num", "speeds", "memory"), [*EQUAL, *UNEQUAL, SLOW])
-def test_no_plan_that_may_follow_is_better(num, speeds, memory):
+def test_no_plan_that_may_follow_is_better(num, speeds, memory, monkeypatch):
+    """Not even where the searches may do less than a third of their work; the plans that they are
+    held against are made with all of it."""
+    monkeypatch.setattr(limits, "LIMITS", LITTLE)
+    monkeypatch.setattr(limits, "SPARE", 0.0)
     question = Question(profile(4), cluster(num, speeds, memory), "best", "1f1b-flush", batch=12)
     before = search("best", question)
     found = fallbacks(question, before.plan, (1,) * num)
