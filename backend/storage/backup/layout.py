@@ -44,9 +44,8 @@ def lay_out(connection: Connection, revision: str) -> None:
     if revision_of(connection) is not None:
         command.downgrade(configuration(connection), "base")
     command.upgrade(configuration(connection), revision)
-    for table in tables(connection):
-        if table.name in SEEDED:
-            connection.execute(table.delete())
+    for table in tables(connection, *SEEDED):
+        connection.execute(table.delete())
 
 
 def check_free(connection: Connection, settings: Settings, replace: bool) -> None:
@@ -65,7 +64,7 @@ def check_free(connection: Connection, settings: Settings, replace: bool) -> Non
 
 def check_idle(connection: Connection, settings: Settings) -> None:
     """Raises `Occupied` where an agent has given a sign of life within the lease."""
-    nodes = next((table for table in tables(connection) if table.name == "nodes"), None)
+    nodes = next(iter(tables(connection, "nodes")), None)
     if nodes is None:
         return
     alive = nodes.c.heartbeat > DatabaseClock() - settings.lease
