@@ -1,6 +1,7 @@
 """Models carried from their file to two epochs: captured, profiled, planned for two devices,
 trained in one stage and in two by real ranks, and in a plain PyTorch loop beside."""
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -141,8 +142,13 @@ class Suite:
 
 
 def carried_through(folder: Path, names: Sequence[str]) -> Suite:
-    """Every model from its file to its end."""
-    models = {name: captured(file_of(folder, name)) for name in names}
+    """Every model from its file to its end. What torch has imported for the first of them stays:
+    each profile collects garbage before it counts memory, and need not look through that."""
+    models = {}
+    for name in names:
+        models[name] = captured(file_of(folder, name))
+        if len(models) == 1:
+            gc.freeze()
     return Suite(models, trained(folder, models))
 
 
