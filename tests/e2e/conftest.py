@@ -9,9 +9,17 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from tests.ports import free_port
 
@@ -65,16 +73,34 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+def window(browser: Browser, width: int = 1440, height: int = 1000, **more: Any) -> BrowserContext:
+    """A visitor's window. Nothing moves in it: what shimmers while it waits is drawn 60 times a
+    second, which costs as much as all else that a browser does."""
+    size: ViewportSize = {"width": width, "height": height}
+    return browser.new_context(viewport=size, reduced_motion="reduce", **more)
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser) -> Iterator[BrowserContext]:
+    """The window of the fresh visitors, one after the other: scripts of ours are read slowly the
+    first time alone."""
+    context = window(browser)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(shared: BrowserContext) -> Iterator[Page]:
     """A fresh visitor; what the page's own scripts throw fails the test."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    visitor = context.new_page()
+    visitor = shared.new_page()
     visitor.set_default_timeout(60_000)
     thrown: list[str] = []
     visitor.on("pageerror", lambda error: thrown.append(str(error)))
     yield visitor
-    context.close()
+    visitor.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    for one in shared.pages:
+        one.close()
+    shared.clear_cookies()
     assert thrown == []
 
 
@@ -97,4 +123,4 @@ def healthz(url: str) -> bytes:
     return body
 
 
-__all__ = ["expect", "healthz", "keep_screenshot", "settled"]
+__all__ = ["expect", "healthz", "keep_screenshot", "settled", "window"]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app import seed
-from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.tour import dashboard, stands
 from tests.unit.app.models import BLOCK, MODELS
 
@@ -87,7 +87,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(params=WIDTHS)
 def visitor(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": request.param, "height": 1000})
+    context = window(browser, request.param)
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.add_init_script(f"({KEEP_TEXTS})()")

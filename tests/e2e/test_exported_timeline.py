@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 from app.charts.canvas import SCRIPT
 from app.exports.timeline_page import timeline_page
 from tests.app import seed
-from tests.e2e.conftest import SCREENSHOTS
+from tests.e2e.conftest import SCREENSHOTS, window
 
 pytestmark = pytest.mark.browser
 PAINTED = """() => { const canvas = document.querySelector('canvas');
@@ -40,7 +40,7 @@ def test_the_file_needs_no_server(theme: str, browser: Browser, home: Path, tmp_
     found = seed.everything(backend)
     file = tmp_path / "run.html"
     file.write_bytes(timeline_page(backend, backend.runs.get(found.succeeded)))
-    context = browser.new_context(viewport={"width": 1200, "height": 600}, color_scheme=theme)
+    context = window(browser, 1200, 600, color_scheme=theme)
     page = context.new_page()
     thrown: list[str] = []
     asked: list[str] = []

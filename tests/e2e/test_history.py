@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.app import seed
 from tests.e2e import tour
-from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.conftest import keep_screenshot, settled, window
 
 pytestmark = pytest.mark.browser
 
@@ -53,7 +53,7 @@ def test_three_runs_are_compared_and_the_view_is_shared(
     page.wait_for_url(re.compile("axis=wall"))
     expect(page.locator("[data-testid=stVegaLiteChart]").first).to_be_visible()
     keep_screenshot(page, "compare")
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context = window(browser)
     other = context.new_page()
     other.goto(page.url)
     expect(other.get_by_text("Summary")).to_be_visible()

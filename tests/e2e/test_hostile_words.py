@@ -17,7 +17,7 @@ from backend.runs.history.labels import Change
 from backend.runs.run import RunError, RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
-from tests.e2e.conftest import settled
+from tests.e2e.conftest import settled, window
 from tests.e2e.tour import PATIENCE, dashboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -94,7 +94,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
 @pytest.fixture(scope="module")
 def visitor(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
     """One visitor of all pages, and whatever their scripts, dialogs and requests told."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context = window(browser)
     page = context.new_page()
     told: list[str] = []
     page.on("dialog", lambda dialog: (told.append(dialog.message), dialog.dismiss()))

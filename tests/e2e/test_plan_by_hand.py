@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app import seed
-from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.tour import dashboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -68,7 +68,7 @@ def test_cuts_are_dragged_keyed_and_stepped_and_the_link_shows_the_same(
     expect(handles(page)).to_have_count(2)
     expect(settled(page).get_by_text("Edited by hand")).to_be_visible()
     keep_screenshot(page, "10-plan-by-hand")
-    somebody = browser.new_context().new_page()
+    somebody = window(browser).new_page()
     somebody.goto(page.url)
     expect(handles(somebody)).to_have_count(2)
     expect(throughput(somebody)).to_have_text(throughput(page).inner_text())

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.app import seed
-from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.tour import Stop, dashboard, visit
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_program_goes_out_and_comes_in(
     theme: str, browser: Browser, seeded: str, tmp_path: Path
 ) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme=theme)
+    context = window(browser, color_scheme=theme)
     page = context.new_page()
     thrown: list[str] = []
     page.on("pageerror", lambda error: thrown.append(str(error)))

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app import seed
 from tests.e2e import team_home
-from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.team_home import Team
 from tests.e2e.tour import COOKIE, dashboard, stands
 
@@ -40,9 +40,7 @@ def ed(browser: Browser, place: tuple[str, Team]) -> Iterator[Page]:
 
 
 def visitor(browser: Browser, url: str, secret: str) -> Iterator[Page]:
-    context = browser.new_context(
-        base_url=url, viewport={"width": 1440, "height": 1000}, accept_downloads=True
-    )
+    context = window(browser, base_url=url, accept_downloads=True)
     context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
     page = context.new_page()
     page.set_default_timeout(60_000)

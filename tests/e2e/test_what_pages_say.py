@@ -14,7 +14,7 @@ from backend.runs.states import RunState
 from tests.app import seed
 from tests.app.test_resume import keep, stopped
 from tests.app.test_run import busy_run
-from tests.e2e.conftest import settled
+from tests.e2e.conftest import settled, window
 from tests.e2e.emulated_case import GRAPH, fill_import
 from tests.e2e.tour import COOKIE, PASSWORD, PATIENCE, dashboard, stands
 
@@ -62,7 +62,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.fixture
 def viewer(browser: Browser, home: Home) -> Iterator[Page]:
     """vic, who may only read."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context = window(browser)
     context.add_cookies([{"name": COOKIE, "value": home.viewer, "url": home.team}])
     page = context.new_page()
     page.set_default_timeout(60_000)
