@@ -1,11 +1,12 @@
 """A database of every older revision, with data in it, is brought to today's and loses nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, create_engine, select
 
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings
@@ -34,10 +35,19 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings
 
 
-def held(connection: Connection, wanted: Mapping[str, tuple[str, ...]]) -> dict[str, Sum]:
-    """What these columns of these tables add up to."""
+@cache
+def tables_of(today: str) -> list[Table]:
+    """Of the database at this URL, which nobody changes: to read them takes 0.1 s."""
+    with create_engine(today).connect() as connection:
+        return tables(connection)
+
+
+def held(
+    connection: Connection, wanted: Mapping[str, tuple[str, ...]], there: Sequence[Table] = ()
+) -> dict[str, Sum]:
+    """What these columns of these tables add up to; `there`: the tables, where they are known."""
     found = {}
-    for table in tables(connection):
+    for table in there or tables(connection):
         if table.name in wanted:
             places = [names(table).index(name) for name in wanted[table.name]]
             rows = ([row[place] for place in places] for row in rows_of(connection, table))
@@ -49,7 +59,7 @@ def carry(settings: Settings, revision: str, today: Settings) -> dict[str, tuple
     """Lay out the old revision and put into it what it can hold; its tables and columns."""
     with snapshot(today) as source, whole(settings) as connection:
         lay_out(connection, revision)
-        full = {table.name: table for table in tables(source)}
+        full = {table.name: table for table in tables_of(today.sql_url)}
         old = tables(connection)
         for table in old:
             places = [names(full[table.name]).index(name) for name in names(table)]
@@ -65,7 +75,7 @@ def test_an_old_database_loses_nothing(
 ) -> None:
     columns = carry(blank, revision, today)
     with snapshot(today) as connection:
-        before = held(connection, columns)
+        before = held(connection, columns, tables_of(today.sql_url))
     assert before["runs"].rows == 4
     assert current(blank)[0] == revision
     assert upgrade(blank) == current(blank)[1]
