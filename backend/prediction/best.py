@@ -41,8 +41,13 @@ SLOWER = 64
 """Neighbours of a plan from which a second step is taken though they are slower by their bounds."""
 
 
-def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
-    """The fastest plan that is found, with what it will do. Raises as `fastest`."""
+NEARLY = 0.1
+"""Share of its rate by which another plan may be behind the fastest one and be completed too."""
+
+
+def best(question: Question, watch: Watch, work: SearchWork) -> list[Prediction]:
+    """The fastest plan that is found, with what it will do, in front of the fastest ones of other
+    schedules: one that runs ahead or has codecs may be faster then. Raises as `fastest`."""
     simulations = Simulations(question, work.part(CANDIDATES))
     others = (found.plan for found in question.answered.values() if found)
     plans = list(every_plan(question, simulations.work))
@@ -51,7 +56,8 @@ def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     seeds = (*own, *others, *ahead, *saving_plans(question, work))  # of equals the first is named
     first = (replace(plan, planner="best") for plan in seeds)
     found = fastest("best", simulations, plans, watch, filter(question.admits, first))
-    return Improving(replace(simulations, work=work), watch, found).run()
+    improving = Improving(replace(simulations, work=work), watch, found)
+    return [improving.run(), *improving.others()]
 
 
 Queue = list[tuple[float, int, Iterator[Plan]]]
@@ -104,6 +110,15 @@ class Improving:
             self._expand_slower()
             self._in_turns(climbs)
         return self.best
+
+    def others(self) -> list[Prediction]:
+        """Of each other schedule the fastest plan that is nearly as fast as the best."""
+        found = {self.best.plan.schedule: self.best}
+        least = (1 - NEARLY) * self.best.samples_per_second
+        for each in self.simulations.fastest:
+            if each.samples_per_second >= least:
+                found.setdefault(each.plan.schedule, each)
+        return list(found.values())[1:]
 
     def _in_turns(self, climbs: list[Climb], share: float = 1.0) -> None:
         """Go on with `climbs` until all have come to their ends or that share of the work that is

@@ -1,6 +1,6 @@
 """Each planner by name: the plan that it chooses for a question, simulated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -66,8 +66,7 @@ def search(
         sized.answered[name] = None
         try:
             part = work.part(1 / (len(sizes) - number))
-            plain = _sized(name, sized, watch, part)
-            prediction = completed(sized, plain, part)
+            prediction = _completed(sized, _sized(name, sized, watch, part), part)
         except StageflowError as error:
             fault = fault or error
         else:
@@ -119,12 +118,30 @@ def first_found(question: Question, watch: Watch) -> Prediction:
     return fastest("best", Simulations(sized, work), admitted, watch)
 
 
-def _sized(name: str, question: Question, watch: Watch, work: SearchWork) -> Prediction:
-    """The same of updates that are as large as is asked."""
-    watch.check()
-    chunked = question.schedule and schedule_named(question.schedule).chunked
+def _completed(question: Question, plans: Sequence[Prediction], work: SearchWork) -> Prediction:
+    """The fastest of `plans` once each is completed. Raises what the first one does."""
+    plain, *others = plans
+    first = completed(question, plain, work)
+    found: Found = (first.samples_per_second, 0, first)
+    for number, plan in enumerate(others, start=1):
+        with suppress(StageflowError):
+            done = completed(question, plan, work)
+            found = better(found, (done.samples_per_second, number, done))
+    return found[2]
+
+
+def _sized(name: str, question: Question, watch: Watch, work: SearchWork) -> Sequence[Prediction]:
+    """The plan of the planner for updates that are as large as is asked, in front of those that may
+    be faster once they are completed."""
     if name == "best":
         return best(question, watch, work)
+    return [_other(name, question, watch, work)]
+
+
+def _other(name: str, question: Question, watch: Watch, work: SearchWork) -> Prediction:
+    """The same of each planner but `best`."""
+    watch.check()
+    chunked = question.schedule and schedule_named(question.schedule).chunked
     if name == "avgpipe":
         return _avgpipe(question, watch, work)
     if chunked:
