@@ -7,7 +7,7 @@ WORKERS ?= 4
 unexport PYTHONDONTWRITEBYTECODE  # each of the tests' many processes would compile every module anew
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots audit lock pin format clean
+.PHONY: help setup setup-dev packages demo up test guards lint types imports tests bench soak screenshots audit lock pin format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -58,8 +58,10 @@ imports: setup-dev ## What may import what
 tests: setup-dev packages ## All tests, without the guards before them
 	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
-test: lint imports ## Everything that must hold: style, imports, types beside all tests
-	@$(MAKE) --no-print-directory --jobs=2 types tests
+guards: lint imports types
+
+test: setup-dev ## Everything that must hold: style, imports and types beside all tests
+	@$(MAKE) --no-print-directory --jobs=2 guards tests
 
 bench: setup-dev ## Tables of speed, in small sizes, 20 minutes (LONG=1: in full, for hours)
 	@$(BIN)/python -m tests.benchmarks.all $(if $(LONG),--long)
