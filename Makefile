@@ -55,8 +55,9 @@ types: setup-dev ## Types, strict, every match exhaustive
 imports: setup-dev ## What may import what
 	$(BIN)/lint-imports
 
-tests: setup-dev packages ## All tests, without the guards before them
-	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
+tests: setup-dev packages ## All tests, without the guards (MINUTES=70: none is begun later)
+	$(if $(MINUTES),TESTS_UNTIL=$$(($$(date +%s) + 60 * $(MINUTES)))) \
+	  $(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 guards: lint imports types
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # as ranks have: processes of tes
 settings.register_profile("stageflow", deadline=None)  # a machine's load is not a fault
 settings.load_profile("stageflow")
 gc.disable()  # until all is imported
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browsers come last: where time is short, what they see is left out before all else."""
+    items.sort(key=lambda item: item.nodeid.startswith("tests/e2e/"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`make test MINUTES=70` begins no test after so long, and the summary says how many."""
+    if time.time() > float(os.environ.get("TESTS_UNTIL") or "inf"):
+        pytest.skip("not run: the minutes of this run were over")
 
 
 def pytest_collection_finish() -> None:

@@ -24,7 +24,7 @@ from playwright.sync_api import (
 from tests.ports import free_port
 
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
-expect.set_options(timeout=90_000)  # milliseconds; a loaded machine is slow, not wrong
+expect.set_options(timeout=240_000)  # milliseconds; a loaded machine is slow, not wrong
 CHROMIUM_ARGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -93,7 +93,7 @@ def shared(browser: Browser) -> Iterator[BrowserContext]:
 def page(shared: BrowserContext) -> Iterator[Page]:
     """A fresh visitor; what the page's own scripts throw fails the test."""
     visitor = shared.new_page()
-    visitor.set_default_timeout(60_000)
+    visitor.set_default_timeout(240_000)
     thrown: list[str] = []
     visitor.on("pageerror", lambda error: thrown.append(str(error)))
     yield visitor

@@ -12,7 +12,7 @@ from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.tour import dashboard, stands
 from tests.unit.app.models import BLOCK, MODELS
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 WIDTHS = (768, 1440)
 EDITOR = "Seconds and parameters of each layer"
@@ -89,7 +89,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def visitor(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     context = window(browser, request.param)
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(240_000)
     page.add_init_script(f"({KEEP_TEXTS})()")
     yield page
     context.close()

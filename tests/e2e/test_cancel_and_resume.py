@@ -13,7 +13,7 @@ from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run
 from tests.e2e.conftest import keep_screenshot, settled
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 EPOCHS = 3000
 RUN_SECONDS = 240_000
 

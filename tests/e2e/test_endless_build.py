@@ -12,7 +12,7 @@ from tests.e2e.conftest import settled
 from tests.e2e.tour import dashboard
 from workers.node_agent import NodeAgent
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 LIMIT = 16
 MODEL = b"""
 import time

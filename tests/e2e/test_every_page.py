@@ -12,7 +12,7 @@ from tests.app import seed
 from tests.e2e.conftest import settled, window
 from tests.e2e.tour import COOKIE, EMPTY, SEEDED, TEAM, Stop, a_team, dashboard, visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 STREAMLIT_DRAWS = "[data-testid=stSidebarNav]"
 BROKEN_THERE = {  # rule -> why that is left
     "list": "sections lie between its list and the items",
@@ -78,7 +78,7 @@ def visitor(browser: Browser) -> Iterator[Page]:
     """One visitor who sees all pages: a browser reads the scripts of ours slowly the first time."""
     context = window(browser)
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(240_000)
     yield page
     context.close()
 
@@ -156,7 +156,7 @@ def admin(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         context = window(browser)
         context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(240_000)
         yield page, url
         context.close()
 

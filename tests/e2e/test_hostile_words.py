@@ -20,7 +20,7 @@ from tests.app import seed
 from tests.e2e.conftest import settled, window
 from tests.e2e.tour import PATIENCE, dashboard
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 TAG = '<img src="x:" onerror="window.harmed=1"><script>window.harmed=1</script>'
 LINK = "[go](javascript:window.harmed=1) ![p](https://evil.example/p.png)"
 BREAKS = "\"'`><svg onload=window.harmed=1> ${harm} {{harm}} \\u003cscript>"

@@ -10,7 +10,7 @@ from tests.app import seed
 from tests.e2e.conftest import settled
 from tests.e2e.tour import dashboard, stands
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 EPOCHS = (2, 3)  # those that come while the page is open
 TITLE = re.compile(r"vgg_digits again · run \d+ · \d+\s% · Stageflow")
 MOST_SHIFT = 0.01  # share of the window times the share of its height, summed over all refreshes

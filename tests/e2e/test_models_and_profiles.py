@@ -17,7 +17,7 @@ from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
 from tests.e2e.tour import dashboard
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 CONFIG = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_layer": 2}
 DROP = """([name, text]) => {
   const data = new DataTransfer();

@@ -22,7 +22,7 @@ PATIENCE = 120_000  # milliseconds; a loaded machine is slow, not wrong
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1500),
     pytest.mark.skipif(not PUBLISHED.is_dir(), reason="no published profiles beside the repo"),
 ]
 

@@ -10,7 +10,7 @@ from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.tour import dashboard
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 @pytest.fixture(scope="module")

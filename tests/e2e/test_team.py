@@ -13,7 +13,7 @@ from tests.e2e.conftest import keep_screenshot, settled, window
 from tests.e2e.team_home import Team
 from tests.e2e.tour import COOKIE, dashboard, stands
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 MOST = 2**20
 """Bytes of an exported timeline."""
 
@@ -43,7 +43,7 @@ def visitor(browser: Browser, url: str, secret: str) -> Iterator[Page]:
     context = window(browser, base_url=url, accept_downloads=True)
     context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(240_000)
     yield page
     context.close()
 

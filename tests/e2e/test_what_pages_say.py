@@ -20,7 +20,7 @@ from tests.e2e.tour import COOKIE, PASSWORD, PATIENCE, dashboard, stands
 
 FOUR_BY_FOUR = "cluster=cluster-a:4"
 published = pytest.mark.skipif(not GRAPH.is_file(), reason="no published profiles beside the repo")
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def viewer(browser: Browser, home: Home) -> Iterator[Page]:
     context = window(browser)
     context.add_cookies([{"name": COOKIE, "value": home.viewer, "url": home.team}])
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(240_000)
     yield page
     context.close()
 
