@@ -39,8 +39,6 @@ TURNS = 0.5
 the fastest ones is tried."""
 SLOWER = 64
 """Neighbours of a plan from which a second step is taken though they are slower by their bounds."""
-
-
 NEARLY = 0.1
 """Share of its rate by which another plan may be behind the fastest one and be completed too."""
 

@@ -133,6 +133,7 @@ def _completed(question: Question, plans: Sequence[Prediction], work: SearchWork
 def _sized(name: str, question: Question, watch: Watch, work: SearchWork) -> Sequence[Prediction]:
     """The plan of the planner for updates that are as large as is asked, in front of those that may
     be faster once they are completed."""
+    watch.check()
     if name == "best":
         return best(question, watch, work)
     return [_other(name, question, watch, work)]
@@ -140,7 +141,6 @@ def _sized(name: str, question: Question, watch: Watch, work: SearchWork) -> Seq
 
 def _other(name: str, question: Question, watch: Watch, work: SearchWork) -> Prediction:
     """The same of each planner but `best`."""
-    watch.check()
     chunked = question.schedule and schedule_named(question.schedule).chunked
     if name == "avgpipe":
         return _avgpipe(question, watch, work)

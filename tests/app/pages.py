@@ -40,7 +40,7 @@ def param(page: AppTest, name: str) -> str:
     return found if isinstance(found, str) else found[0]
 
 
-def searched(page: AppTest, seconds: float = 1.0) -> None:
+def searched(page: AppTest, seconds: float) -> None:
     """Wait for the page's searches so long at most: drawing it meanwhile would slow them down."""
     _, searches = page.session_state[Key.PLANNING.value]
     for search in searches:

@@ -68,7 +68,7 @@ def best_on(here: Question, before: Plan) -> float:
 EQUAL = [(num, (), memory) for num in range(2, 7) for memory in (None, 3e7)[: 7 - num]]
 UNEQUAL = [(2, SPEEDS, None), (3, SPEEDS, 3e7), (4, SPEEDS, 3e7)]
 SLOW = pytest.param(6, SPEEDS, None, marks=pytest.mark.timeout(900))
-"""It searches for 25 plans, with every way to share a batch: 20 s of a core that is its own."""
+"""It searches for 25 plans, with every way to share a batch: 47 s of a busy core."""
 LITTLE = LIMITS | {"best": 2e5}
 """Work of the searches, which may thus do less than those that have to be no better."""
 
