@@ -11,6 +11,9 @@ from workers.supervisor.state import failure
 SETTLE = 0.7
 """Seconds between the first sign of trouble and the search for its cause: when a rank dies its
 peers complain about the connection, often before its exit is seen."""
+ECHO = 10.0
+"""As `SETTLE`, while ranks complain about others and none of those has ended: on a machine with too
+much to do, a rank's end may be told seconds after its peers have noticed it."""
 RESCUE = 60.0
 """Seconds in which ranks that lost another one save what they have."""
 SILENCE = 60.0
@@ -138,6 +141,14 @@ class RankStates:
     def _lost_node(self) -> bool:
         return self.limit is not None and self.limit.kind == "NodeLost"
 
+    @property
+    def _is_echo(self) -> bool:
+        """Is all the trouble ranks that complain about others, which may not have been heard?"""
+        blaming = {rank for rank, (_, event) in self.failed.items() if failure.blames_peer(event)}
+        troubled = self.failed.keys() | set(self._died)
+        is_open = len(self.exits) < self.world_size
+        return is_open and not self._lost_node and troubled <= blaming
+
     def error(self, now: float) -> RunError | None:
         """The first cause, once there has been time to hear every rank, and to save for those that
         do; None while all is well or not yet clear."""
@@ -147,7 +158,8 @@ class RankStates:
         if trouble is None:
             return self._hung(now)
         saves = self.rescuing - self.exits.keys() and now - trouble < RESCUE
-        return self.cause() if now - trouble >= SETTLE and not saves else None
+        settle = ECHO if self._is_echo else SETTLE
+        return self.cause() if now - trouble >= settle and not saves else None
 
     def cause(self) -> RunError | None:
         """A limit exceeded, else a rank killed by a signal, else a rank's own failure, else a

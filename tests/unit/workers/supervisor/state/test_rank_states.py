@@ -11,6 +11,7 @@ from backend.runs.attempts.checkpoints import FAULTS
 from backend.runs.events import Event, Finished, Heartbeat, RankError, Rescuing, Started
 from backend.runs.run import RunError
 from workers.supervisor.state.rank_states import (
+    ECHO,
     KILLING,
     LOADING,
     RESCUE,
@@ -104,9 +105,21 @@ def test_an_abort_after_a_reported_failure_is_not_the_cause():
 def test_a_lone_echo_is_better_than_nothing():
     ranks = two_ranks()
     ranks = heard(ranks, 2.0, RankError(0, "PeerLost", "Connection closed by peer"))
-    error = ranks.error(2.0 + SETTLE)
+    assert ranks.error(1.9 + ECHO) is None
+    error = ranks.error(2.0 + ECHO)
     assert error is not None
     assert error.kind == "PeerLost"
+    assert ranks.exited({0: 1, 1: 1}, 2.1).error(2.0 + SETTLE) is not None
+
+
+def test_an_end_that_is_told_late_is_the_cause_of_an_echo():
+    ranks = two_ranks()
+    ranks = heard(ranks, 2.0, RankError(0, "PeerLost", "Connection closed by peer"))
+    ranks = ranks.exited({0: 1}, 2.1)
+    assert ranks.error(4.0) is None
+    error = ranks.exited({1: -9}, 4.0).error(4.0)
+    assert error is not None
+    assert error.message == "rank 1 was killed by signal 9"
 
 
 def test_a_full_disk_has_its_own_name_whoever_met_it():
