@@ -16,11 +16,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # as ranks have: processes of tes
 settings.register_profile("stageflow", deadline=None)  # a machine's load is not a fault
 settings.load_profile("stageflow")
 gc.disable()  # until all is imported
+SUITES = ("e2e", "integration", "fuzz", "cli", "app", "contract", "api", "unit")
+"""The folders of tests, those first whose tests cost most."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browsers come last: where time is short, what they see is left out before all else."""
-    items.sort(key=lambda item: item.nodeid.startswith("tests/e2e/"))
+    """What costs most comes last: where time is short, few tests are left out."""
+    items.sort(key=lambda item: [f"tests/{suite}/" in item.nodeid for suite in SUITES])
 
 
 @pytest.hookimpl(tryfirst=True)
