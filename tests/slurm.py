@@ -172,11 +172,11 @@ class Slurm:
         """With whatever its jobs have left behind."""
         assert self._keeper.stdin
         self._keeper.stdin.close()
-        self._keeper.wait(60)
+        self._keeper.wait(240)
 
 
 def wait(
-    holds: Callable[[], object], why: Callable[[], object] = str, seconds: float = 60.0
+    holds: Callable[[], object], why: Callable[[], object] = str, seconds: float = 240.0
 ) -> None:
     """Until it `holds`, with `why` it may not have come to that."""
     end = time.monotonic() + seconds

@@ -28,7 +28,7 @@ def ask(
     headers: dict[str, str] | None = None,
 ) -> Answer:
     """One request as it is: `path` from /api on, no header added but Host and the length."""
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=240)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()

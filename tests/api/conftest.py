@@ -52,7 +52,7 @@ def serving() -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not server.started:
         assert thread.is_alive(), "the server ended"
         assert time.monotonic() < deadline, "the server did not start"
@@ -61,7 +61,7 @@ def serving() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(timeout=30)
+        thread.join(timeout=120)
 
 
 @pytest.fixture(scope="module")

@@ -119,4 +119,4 @@ def is_let_go(url: str, head: bytes, drip: bytes, patience: float = 30.0) -> boo
 
 def connection(url: str) -> socket.socket:
     address = urlsplit(url)
-    return socket.create_connection((address.hostname, address.port), timeout=30)
+    return socket.create_connection((address.hostname, address.port), timeout=120)

@@ -154,7 +154,7 @@ VISITS += [(Page.PEOPLE, who) for who in ("editor", "admin", "team")]
 def test_pages(place: Place, signed: Sign, page: Page, who: str) -> None:
     said = TABLES["pages"][page.path][who]
     signed(who)
-    app = AppTest.from_file(ROOT / "app" / "main.py", default_timeout=60).run()
+    app = AppTest.from_file(ROOT / "app" / "main.py", default_timeout=240).run()
     if said == "no":  # it is not even in the navigation
         with pytest.raises(ValueError, match="Could not find a navigation page"):
             app.switch_page(page.value)

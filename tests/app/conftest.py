@@ -23,7 +23,7 @@ Open = Callable[..., AppTest]
 def visit(to: Page, /, **params: object) -> AppTest:
     """A first visit: nothing else was drawn before. AppTest knows a page that it has not drawn by
     the stem of its file, which is its path."""
-    app = AppTest.from_file(MAIN, default_timeout=120)
+    app = AppTest.from_file(MAIN, default_timeout=240)
     app.switch_page(to.value)
     for name, value in params.items():
         app.query_params[Param(name).value] = str(value)

@@ -53,5 +53,5 @@ def no_searcher() -> Iterator[None]:
     with ExitStack() as held:
         for searchers in (QUICK, THOROUGH):
             for _ in range(searchers.most):
-                held.callback(searchers._free.put, searchers._free.get(timeout=60))
+                held.callback(searchers._free.put, searchers._free.get(timeout=240))
         yield

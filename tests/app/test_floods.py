@@ -70,7 +70,7 @@ def flooded(place: str, first: bytes, parts: Iterator[bytes], upgrade: bool = Fa
     """What the server says to somebody who sends a gibibyte, and 64 MiB more once it has
     answered, or until it listens no more."""
     address, _, port = place.partition(":")
-    with socket.create_connection((address, int(port)), timeout=60) as connection:
+    with socket.create_connection((address, int(port)), timeout=240) as connection:
         connection.sendall(first)
         said = connection.recv(4096) if upgrade else b""
         connection.setblocking(False)

@@ -67,7 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
             yield f"127.0.0.1:{port}", cookie
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=120)
 
 
 def _viewers_cookie(name: str) -> str:
@@ -91,7 +91,7 @@ def _await(port: int, process: "subprocess.Popen[bytes]") -> None:
 def ask(
     place: str, path: str, headers: dict[str, str] | None = None, method: str = "GET"
 ) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(place, timeout=60)
+    connection = http.client.HTTPConnection(place, timeout=240)
     connection.request(method, path, headers=headers or {})
     return connection.getresponse()
 

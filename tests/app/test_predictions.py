@@ -77,7 +77,7 @@ def test_equal_questions_are_computed_once() -> None:
 
 def answers(question: Question) -> list[Answer]:
     found = planner.asked(question)
-    assert found.wait(60)
+    assert found.wait(240)
     return ranked(found.items)
 
 

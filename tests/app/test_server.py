@@ -30,11 +30,11 @@ def url(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=120)
 
 
 def _await_port(port: int, server: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and server.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -45,7 +45,7 @@ def _await_port(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 def ask(address: str) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(address, timeout=20) as answer:
+        with urllib.request.urlopen(address, timeout=120) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as fault:
         return fault.code, fault.read()

@@ -55,7 +55,7 @@ def up(home: Path, port: int, tmp_path: Path) -> Iterator["subprocess.Popen[byte
         yield process
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(240)
 
 
 def _hear_ctrl_c() -> None:
@@ -73,7 +73,7 @@ def part(up: "subprocess.Popen[bytes]", module: str) -> psutil.Process | None:
 
 
 def answers(port: int) -> bool:
-    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as page:
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120) as page:
         return b"<html" in page.read()
     return False
 
@@ -131,6 +131,6 @@ def test_dashboard_agent_and_redis_come_back(
     assert "Redis ended by itself" in said.read_text()
 
     up.send_signal(signal.SIGINT)
-    assert up.wait(60) == 0
+    assert up.wait(240) == 0
     backend.close()
     assert_nothing_runs(home)

@@ -51,7 +51,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         up.send_signal(signal.SIGTERM)
-        up.wait(timeout=30)
+        up.wait(timeout=120)
 
 
 def _await_agent(log: Path, up: subprocess.Popen[bytes]) -> None:
@@ -120,7 +120,7 @@ def keep_screenshot(page: Page, name: str) -> None:
 
 
 def healthz(url: str) -> bytes:
-    with urllib.request.urlopen(f"{url}/healthz", timeout=10) as answer:
+    with urllib.request.urlopen(f"{url}/healthz", timeout=120) as answer:
         body: bytes = answer.read()
     return body
 

@@ -86,7 +86,7 @@ def launch(page: Page) -> None:
 def watch(page: Page) -> str:
     # A run as short as this may end between two looks at it.
     expect(page.get_by_text(re.compile(r"\b(running|succeeded)\b")).first).to_be_visible(
-        timeout=60_000
+        timeout=240_000
     )
     keep_screenshot(page, "5-run-live")
     expect(page.get_by_text("succeeded").first).to_be_visible(timeout=RUN_SECONDS)

@@ -130,7 +130,7 @@ def dashboard(home: Path, **variables: str) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
-            server.wait(timeout=60)
+            server.wait(timeout=120)
 
 
 def _await(url: str, server: "subprocess.Popen[bytes]") -> None:

@@ -83,7 +83,7 @@ def supervised(backend: Backend) -> Callable[..., Run]:
         thread.start()
         if during is not None:
             during(backend.settings.run_folder(run.id, attempt.number))
-        thread.join(60)
+        thread.join(240)
         assert not thread.is_alive()
         return backend.runs.get(run.id)
 
@@ -94,7 +94,7 @@ def supervised(backend: Backend) -> Callable[..., Run]:
 def eventually() -> Callable[..., None]:
     """Wait for a condition; a bound, not a measurement."""
 
-    def wait(holds: Callable[[], object], seconds: float = 60) -> None:
+    def wait(holds: Callable[[], object], seconds: float = 240) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, "it did not happen"
@@ -141,7 +141,7 @@ class Stack:
         """The agent's exit code."""
         assert self.agent is not None
         self.agent.send_signal(number)
-        return self.agent.wait(30)
+        return self.agent.wait(120)
 
     def finished(self, spec: RunSpec) -> Run:
         return self.until_final(self.backend.runs.submit(spec).id)

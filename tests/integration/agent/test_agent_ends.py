@@ -179,7 +179,7 @@ def test_an_agent_ends_though_it_is_told_while_it_holds_a_lock(stack, number: si
     """Celery sets up logging just after the agent has begun its reports, which log too."""
     stack.end_agent()
     command = [sys.executable, "-c", TOLD_AMID_LOGGING.format(number=int(number))]
-    ended = subprocess.run(command, env=stack.variables, capture_output=True, timeout=60)
+    ended = subprocess.run(command, env=stack.variables, capture_output=True, timeout=240)
     assert ended.returncode == 0
     assert b"told" in ended.stdout
     assert not stack.backend.nodes.list()

@@ -150,7 +150,7 @@ class Hosts:
 
     def left(self, name: str) -> int:
         """The exit code of its agent, once that has ended by itself."""
-        return self._agents[name].wait(60)
+        return self._agents[name].wait(240)
 
     def ranks_of(self, run_id: int) -> list[int]:
         """Processes of the run on any host, by its folder in their environment."""
@@ -197,7 +197,7 @@ class Hosts:
                 os.killpg(agent.pid, signal.SIGTERM)
         for agent in self._agents.values():
             try:
-                agent.wait(30)
+                agent.wait(120)
             except subprocess.TimeoutExpired:
                 os.killpg(agent.pid, signal.SIGKILL)
         self.redis.stop()

@@ -38,7 +38,7 @@ def order(code: str, *arguments: str, seconds: float = 0.0, warning: float = 20.
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -75,7 +75,7 @@ def test_a_worker_receives_the_run(settings: Settings, server: EmbeddedRedis):
     app = celery_app(settings)
     with app.connection_for_read() as connection:
         queue = connection.SimpleQueue(queue_name("here"))
-        message = queue.get(timeout=10)
+        message = queue.get(timeout=120)
         message.ack()
         queue.close()
     assert message.payload[0] == [7]

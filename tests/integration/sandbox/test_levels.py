@@ -136,7 +136,7 @@ def make_cell(tmp_path: Path) -> Iterator[Callable[..., Cell]]:
 
 def told(cell: Cell, number: int) -> dict[int, int]:
     """The exits of so many ranks."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while len(cell.exits()) < number and time.monotonic() < deadline:
         time.sleep(0.05)
     return cell.exits()
