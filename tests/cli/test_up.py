@@ -73,7 +73,10 @@ def part(up: "subprocess.Popen[bytes]", module: str) -> psutil.Process | None:
 
 
 def answers(port: int) -> bool:
-    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120) as page:
+    with (
+        suppress(OSError),
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120) as page,
+    ):
         return b"<html" in page.read()
     return False
 
