@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from platform import python_version
 
@@ -32,6 +33,7 @@ def cores(count: int = 0) -> tuple[Device, ...]:
     return (Device("cpu", float(memory() // count)),) * count
 
 
+@cache  # every heartbeat names them, and each is read from a file
 def versions() -> dict[str, str]:
     """Python and the packages that runs depend on, as far as they are installed."""
     found = {"python": python_version()}
