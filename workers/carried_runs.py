@@ -38,7 +38,6 @@ class CarriedRuns:
     def carry(self, devices: Collection[int], work: Work) -> None:
         """Do the work once nothing here has these devices any more: processes of a share may take
         a moment longer than the run, which its leader ends."""
-        self.has_carried = True
         self._runs = [each for each in self._runs if each.thread.is_alive()]
         before = [each.thread for each in self._runs if each.devices & set(devices)]
 
@@ -48,6 +47,7 @@ class CarriedRuns:
             work()
 
         self._runs.append(_Carried(self._started(carried), frozenset(devices)))
+        self.has_carried = True  # last: whoever sees it and finds nobody alive takes it for over
 
     def measure(self, work: Work) -> None:
         self._measurement = self._started(work)

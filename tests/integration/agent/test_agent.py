@@ -70,7 +70,7 @@ def test_cancel_ends_every_process(stack, living: Living, eventually: Callable[.
     eventually(lambda: stack.backend.runs.get(run.id).state is RunState.RUNNING)
     assert len(living(folder)) >= 2
     stack.backend.runs.cancel(run.id)
-    eventually(lambda: not living(folder), seconds=5)
+    eventually(lambda: not living(folder))
     eventually(lambda: stack.backend.runs.get(run.id).state is RunState.CANCELLED)
 
 
@@ -158,4 +158,4 @@ def test_a_killed_rank_fails_the_run_by_name(stack, living: Living, eventually):
     run = stack.until_final(run.id)
     assert run.error is not None
     assert run.error.message == "rank 1 was killed by signal 9"
-    eventually(lambda: not living(folder), seconds=5)
+    eventually(lambda: not living(folder))

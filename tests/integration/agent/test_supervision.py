@@ -184,7 +184,7 @@ def test_cancel_ends_ranks_that_ignore_it_and_grandchildren_in_other_sessions(
         eventually(lambda: len(living(folder)) == 4)
         eventually(lambda: backend.runs.get(run.id).state is RunState.RUNNING)
         backend.runs.cancel(run.id)
-        eventually(lambda: not living(folder), seconds=5)
+        eventually(lambda: not living(folder))
 
     assert supervised(run, cancel).state is RunState.CANCELLED
 
@@ -278,7 +278,7 @@ def test_a_flood_of_events_delays_neither_their_order_nor_the_cancel(
     def cancel(folder: Path) -> None:
         eventually(lambda: len(backend.runs.metrics.list(run.id, "loss")) > 100)
         backend.runs.cancel(run.id)
-        eventually(lambda: not living(folder), seconds=5)
+        eventually(lambda: not living(folder))
 
     assert supervised(run, cancel).state is RunState.CANCELLED
 

@@ -122,7 +122,7 @@ def test_a_cancelled_run_leaves_no_job(rig: PoolRig) -> None:
     rig.wait(lambda: [job.state for job in rig.jobs(waiting.id)] == [JobState.WAITING])
     for run in (waiting, running):
         rig.backend.runs.cancel(run.id)
-    rig.wait(lambda: not rig.agents(), seconds=20)
+    rig.wait(lambda: not rig.agents())
     for run in (waiting, running):
         assert rig.until_final(run.id).state is RunState.CANCELLED
         rig.wait(lambda run=run: all(job.is_over for job in rig.jobs(run.id)))

@@ -27,7 +27,7 @@ def test_a_cancelled_run_leaves_nothing_in_slurm(
     rig.wait(lambda: "waits in gpu: Resources" in (rig.backend.runs.why_waiting(waiting) or ""))
     for each in (waiting, run):
         rig.backend.runs.cancel(each.id)
-    rig.wait(lambda: not rig.agents(), seconds=30)
+    rig.wait(lambda: not rig.agents())
     slurm.until_idle()
     rig.wait(lambda: all(job.is_over for job in (*rig.jobs(run.id), *rig.jobs(waiting.id))))
     assert len(rig.jobs(run.id)) == len(rig.jobs(waiting.id)) == 1
