@@ -30,8 +30,8 @@ BOTH = (LayerSplit("0", BY_OUTPUTS), LayerSplit("2", BY_INPUTS))
 def test_slices_are_counted_as_they_are_held(write_job, ended) -> None:
     """16.8 million weights of 4 bytes under Adam: copied, each replica has four times 64 MiB of
     them; of split layers its part of that. A training leaves the optimizer's state. What is counted
-    beside it has been let go of by threads of gloo's, whom nobody counts: up to 13 MiB on a full
-    machine."""
+    beside it has been let go of by threads of gloo's, whom nobody counts, before the most was held
+    or after it: up to 13 MiB on a full machine."""
     profile = profiled("wide", WIDE, ProfileSpec(1, 32, repetitions=4), Reporter(0))
     copied = Plan("t", stages(0, len(profile.layers), replicas=(2,)), "1f1b-flush", 32, 4)
     unequal = tuple(replace(one, parts=(1, 3)) for one in BOTH)
@@ -48,4 +48,4 @@ def test_slices_are_counted_as_they_are_held(write_job, ended) -> None:
             most, left = held[number]
             gone = left - one.optimizer
             assert 0 <= gone < 32 * 2**20
-            assert most - gone == pytest.approx(one.total - one.process, abs=CLOSE)
+            assert most - gone - CLOSE <= one.total - one.process <= most + CLOSE
