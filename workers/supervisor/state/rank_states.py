@@ -143,7 +143,7 @@ class RankStates:
 
     @property
     def _is_echo(self) -> bool:
-        """Is all the trouble ranks that complain about others, which may not have been heard?"""
+        """Do all ranks in trouble complain about others, one of which may yet be heard of?"""
         blaming = {rank for rank, (_, event) in self.failed.items() if failure.blames_peer(event)}
         troubled = self.failed.keys() | set(self._died)
         is_open = len(self.exits) < self.world_size
