@@ -127,8 +127,16 @@ class Slurm:
         wait(lambda: daemon.status() == psutil.STATUS_ZOMBIE and daemon.num_threads() == 1)
 
     def command(self, *words: str) -> str:
-        """What one of Slurm's commands prints; "" where it fails."""
-        return subprocess.run(words, env=self._env, capture_output=True, text=True).stdout.strip()
+        """What one of Slurm's commands prints. It is asked again while it fails: a controller on a
+        busy machine misses the MessageTimeout, and what it was told is not done."""
+        said: list[subprocess.CompletedProcess[str]] = []
+
+        def is_done() -> bool:
+            said.append(subprocess.run(words, env=self._env, capture_output=True, text=True))
+            return not said[-1].returncode
+
+        wait(is_done, lambda: f"{' '.join(words)}: {said[-1].stderr}\n{self.logs()}")
+        return said[-1].stdout.strip()
 
     def is_idle(self) -> bool:
         return set(self.command("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}
