@@ -133,7 +133,7 @@ def test_what_replicas_have_is_not_trained_again(new_hosts, sequential):
     spec = stored(hosts, STUCK, lambda num: ((0, num), (2 * num, num + 1)))
     spec = replace(spec, checkpoints=CheckpointSpec(seconds=0))
     run = hosts.backend.runs.submit(spec)
-    hosts.wait(lambda: curve(hosts, run.id))
+    hosts.wait(lambda: len(curve(hosts, run.id)) > 10)
     time.sleep(3.0)  # by then it is stuck
     told = len(curve(hosts, run.id))
     hosts.kill("host-2")

@@ -72,10 +72,19 @@ class PoolRig:
         rounds(submitter, self.backend, ROUND, self._over)
 
     def training(
-        self, machines: int, updates: int = UPDATES, pause: float = PAUSE, **changes: object
+        self,
+        machines: int,
+        updates: int = UPDATES,
+        pause: float = PAUSE,
+        later: float | None = None,
+        **changes: object,
     ) -> TrainSpec:
-        """One epoch of so many updates in two stages, on one or two machines of the pool."""
-        slow = MODEL.replace(b"sleep(0.004)", b"sleep(%g)" % pause)
+        """One epoch of so many updates in two stages, on one or two machines of the pool; attempts
+        after the first pause as long as `later` says."""
+        seconds = b'%g if "attempt-1" in os.environ["HOME"] else %g'
+        chosen = seconds % (pause, pause if later is None else later)
+        slow = MODEL.replace(b"sleep(0.004)", b"sleep(%s)" % chosen)
+        slow = slow.replace(b"import time", b"import os\nimport time")
         definition = self.backend.definitions.add("slow.py", slow)
         stages = (Stage(0, 2, (0,)), Stage(2, 4, (1,)))
         fields = {

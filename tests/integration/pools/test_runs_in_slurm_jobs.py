@@ -8,7 +8,7 @@ from backend.runs.pools.job import JobOrder
 from backend.runs.request.spec import CheckpointSpec
 from backend.runs.states import RunState
 from tests.integration.pools.conftest import Losses, in_slurm
-from tests.integration.pools.rig import PoolRig, power_off
+from tests.integration.pools.rig import PAUSE, PoolRig, power_off
 from tests.slurm import Slurm
 from workers.pools.slurm.engine import SlurmEngine
 
@@ -62,10 +62,10 @@ def test_a_chain_of_jobs_carries_a_run_past_the_time_of_one(
     slurm_rig: PoolRig, slurm: Slurm, undisturbed: Callable[..., Losses]
 ) -> None:
     """The partition's limit strikes: Slurm, which looks at it twice a minute, times the job out
-    by itself. Only its end is brought forward, or the test would take the limit's minutes. The run
-    alone would take 80 s."""
+    by itself. Only its end is brought forward, or the test would take the limit's minutes. The
+    first attempt alone would take 160 s."""
     rig = slurm_rig
-    run = rig.submit(rig.training(1, UPDATES, 0.1, checkpoints=CheckpointSpec(updates=20)))
+    run = rig.submit(rig.training(1, UPDATES, 0.2, PAUSE, checkpoints=CheckpointSpec(updates=20)))
     rig.goes_on(run.id, 1)
     job = f"jobid={rig.jobs(run.id)[0].engine_id}"
     slurm.command("scontrol", "update", job, "endtime=now+5")  # a time that has gone by is refused
