@@ -27,6 +27,17 @@ UPDATES = 60
 PAUSE = 0.01
 """Seconds per microbatch: something can happen in the middle of a run, and others have the cores
 meanwhile."""
+PACED = (
+    MODEL.replace(b"sleep(0.004)", b"sleep(pause())")
+    + b"""
+def pause():
+    import os
+    pauses = %s
+    own = [each for k, each in enumerate(pauses, 1) if f"attempt-{k}" in os.environ["HOME"]]
+    return (*own, pauses[-1])[0]
+"""
+)
+"""Each attempt of a run at a pace of its own: the one to which something is to happen is slow."""
 ROUND = 0.3
 """Seconds between two looks at the cluster."""
 
@@ -75,17 +86,12 @@ class PoolRig:
         self,
         machines: int,
         updates: int = UPDATES,
-        pause: float = PAUSE,
-        later: float | None = None,
+        pauses: Sequence[float] = (PAUSE,),
         **changes: object,
     ) -> TrainSpec:
-        """One epoch of so many updates in two stages, on one or two machines of the pool; attempts
-        after the first pause as long as `later` says."""
-        seconds = b'%g if "attempt-1" in os.environ["HOME"] else %g'
-        chosen = seconds % (pause, pause if later is None else later)
-        slow = MODEL.replace(b"sleep(0.004)", b"sleep(%s)" % chosen)
-        slow = slow.replace(b"import time", b"import os\nimport time")
-        definition = self.backend.definitions.add("slow.py", slow)
+        """One epoch of so many updates in two stages, on one or two machines of the pool. `pauses`
+        are the first attempt's, the second one's ..., and the last is of all that follow."""
+        definition = self.backend.definitions.add("slow.py", PACED % repr(tuple(pauses)).encode())
         stages = (Stage(0, 2, (0,)), Stage(2, 4, (1,)))
         fields = {
             "data": DataSpec("synthetic", MICROBATCH * BATCH * updates),

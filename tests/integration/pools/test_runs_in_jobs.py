@@ -11,7 +11,10 @@ from backend.runs.pools.job import JobState
 from backend.runs.request.spec import CheckpointSpec, PoolSpec, ProfileSpec
 from backend.runs.states import RunState
 from tests.integration.pools.conftest import Losses
-from tests.integration.pools.rig import UPDATES, PoolRig, power_off
+from tests.integration.pools.rig import PAUSE, UPDATES, PoolRig, power_off
+
+SLOWLY = 0.05
+"""Seconds per microbatch of an attempt that something is to happen to, however busy the machine."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -74,7 +77,7 @@ def test_a_warned_job_saves_and_the_next_one_goes_on(
     rig: PoolRig, undisturbed: Callable[..., Losses]
 ) -> None:
     """As at the end of a job's time: a chain of jobs carries a run of any length."""
-    run = rig.submit(rig.training(2))
+    run = rig.submit(rig.training(2, pauses=(SLOWLY, PAUSE)))
     rig.wait(lambda: len(rig.curve(run.id)) > UPDATES // 4)
     for agent in rig.agents(run.id):
         agent.send_signal(signal.SIGUSR1)
@@ -104,7 +107,8 @@ def test_a_job_that_is_killed_is_followed_by_another(
     rig: PoolRig, undisturbed: Callable[..., Losses]
 ) -> None:
     """A machine of the job loses its power: agents and ranks are gone without a word."""
-    run = rig.submit(rig.training(2, checkpoints=CheckpointSpec(updates=10)))
+    checkpoints = CheckpointSpec(updates=10)
+    run = rig.submit(rig.training(2, pauses=(SLOWLY, PAUSE), checkpoints=checkpoints))
     rig.wait(lambda: rig.backend.runs.checkpoints.list(run.id))
     for agent in rig.agents(run.id):
         power_off(agent)
@@ -116,7 +120,7 @@ def test_a_job_that_is_killed_is_followed_by_another(
 
 def test_a_cancelled_run_leaves_no_job(rig: PoolRig) -> None:
     """A job that waits is taken away; one that runs is ended by its agents."""
-    running = rig.submit(rig.training(2))
+    running = rig.submit(rig.training(2, pauses=(SLOWLY,)))
     rig.wait(lambda: len(rig.curve(running.id)) > 3)
     waiting = rig.submit(rig.training(2, pool=PoolSpec("gpu", 2, devices=2)))
     rig.wait(lambda: [job.state for job in rig.jobs(waiting.id)] == [JobState.WAITING])

@@ -12,8 +12,9 @@ from tests.integration.pools.rig import PAUSE, PoolRig, power_off
 from tests.slurm import Slurm
 from workers.pools.slurm.engine import SlurmEngine
 
-UPDATES = 200
-"""However fast the machine, the run is still there when something happens to its second job."""
+UPDATES, SLOWLY = 200, 0.05
+"""However busy the machine, the run is still there when something happens to its second job:
+seconds per microbatch of an attempt that something is to happen to."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -23,7 +24,7 @@ def test_a_run_goes_on_in_other_jobs_when_it_is_warned_and_when_it_is_preempted(
 ) -> None:
     """The warning leaves time to save. Preemption here tells the ranks too, who end at once."""
     rig = slurm_rig
-    run = rig.submit(rig.training(2, UPDATES))
+    run = rig.submit(rig.training(2, UPDATES, (SLOWLY, SLOWLY, PAUSE)))
     rig.goes_on(run.id, 1)
     slurm.command("scancel", "--signal=USR1", rig.jobs(run.id)[0].engine_id)
     rig.goes_on(run.id, 2)
@@ -45,7 +46,8 @@ def test_a_run_outlives_its_job_and_a_machine(
     """Somebody kills the job, and then a machine is lost."""
     rig = new_pool(in_slurm, lease=6)
     rig.begin()
-    run = rig.submit(rig.training(2, UPDATES, checkpoints=CheckpointSpec(updates=20)))
+    kept = CheckpointSpec(updates=20)
+    run = rig.submit(rig.training(2, UPDATES, (SLOWLY, SLOWLY, PAUSE), checkpoints=kept))
     rig.goes_on(run.id, 1)
     slurm.command("scancel", rig.jobs(run.id)[0].engine_id)
     rig.goes_on(run.id, 2)
@@ -65,7 +67,8 @@ def test_a_chain_of_jobs_carries_a_run_past_the_time_of_one(
     by itself. Only its end is brought forward, or the test would take the limit's minutes. The
     first attempt alone would take 160 s."""
     rig = slurm_rig
-    run = rig.submit(rig.training(1, UPDATES, 0.2, PAUSE, checkpoints=CheckpointSpec(updates=20)))
+    kept = CheckpointSpec(updates=20)
+    run = rig.submit(rig.training(1, UPDATES, (0.2, PAUSE), checkpoints=kept))
     rig.goes_on(run.id, 1)
     job = f"jobid={rig.jobs(run.id)[0].engine_id}"
     slurm.command("scontrol", "update", job, "endtime=now+5")  # a time that has gone by is refused

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 def test_a_controller_that_crashes_costs_a_run_nothing(slurm_rig: PoolRig, slurm: Slurm) -> None:
     """It ends while nobody knows of its job."""
     rig = slurm_rig
-    run = rig.submit(rig.training(1, 200))
+    run = rig.submit(rig.training(1, 200, (0.02,)))
     rig.wait(lambda: rig.jobs(run.id) and rig.jobs(run.id)[0].hosts)
     slurm.until_saved(rig.jobs(run.id)[0].engine_id)
     rig.goes_on(run.id, 1)

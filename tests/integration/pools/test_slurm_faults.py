@@ -83,7 +83,7 @@ def test_each_fault_of_an_agent_is_followed_by_another_job(
     the run is somebody else's by then."""
     rig = new_pool(in_slurm, lease=LEASE)
     rig.begin()
-    run = rig.submit(rig.training(1, UPDATES, PAUSE, checkpoints=CheckpointSpec(updates=10)))
+    run = rig.submit(rig.training(1, UPDATES, (PAUSE,), checkpoints=CheckpointSpec(updates=10)))
     kept = 0
     for attempt, strike in enumerate(FAULTS, start=1):
         rig.goes_on(run.id, attempt)

@@ -21,7 +21,7 @@ def test_a_cancelled_run_leaves_nothing_in_slurm(
     rig = slurm_rig
     shapes = [(1, 1), (1, 4), (2, 4), (4, 4)]
     wait(lambda: foretold(rig) == shapes, lambda: (rig.pool(), slurm.command("sinfo", "-N")), 200)
-    run = rig.submit(rig.training(2))
+    run = rig.submit(rig.training(2, pauses=(0.2,)))  # until it is cancelled
     rig.wait(lambda: len(rig.curve(run.id)) > 3)
     waiting = rig.submit(rig.training(1, pool=PoolSpec("gpu", 4, devices=4)))
     rig.wait(lambda: "waits in gpu: Resources" in (rig.backend.runs.why_waiting(waiting) or ""))
