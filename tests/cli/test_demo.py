@@ -8,12 +8,12 @@ import pytest
 from tests.cli.conftest import Command, assert_nothing_runs
 from tests.ports import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def demo(stageflow: Command, *more: str) -> str:
     port = free_port()
-    said = stageflow("demo", "--no-serve", "--port", str(port), *more, timeout=280)
+    said = stageflow("demo", "--no-serve", "--port", str(port), *more, timeout=900)
     assert said.code == 0, said.out + said.err
     return said.out
 

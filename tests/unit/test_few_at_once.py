@@ -30,7 +30,7 @@ def test_a_queue_that_is_full_refuses_at_once() -> None:
 
 
 def test_sixty_sign_ins_at_once_hash_two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, all_came, pair = Lock(), Event(), Barrier(2, timeout=60)
+    lock, all_came, pair = Lock(), Event(), Barrier(2, timeout=240)
     inside, most, came = 0, 0, 0
 
     class Counting(PasswordHasher):

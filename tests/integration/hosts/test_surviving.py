@@ -22,7 +22,7 @@ from tests.integration.hosts.rig import Hosts
 from tests.integration.hosts.slow_training import curve
 from tests.integration.runtime.plain import plain
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 MODEL = b"""
 import time

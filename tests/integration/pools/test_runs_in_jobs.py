@@ -16,7 +16,7 @@ from tests.integration.pools.rig import PAUSE, UPDATES, PoolRig, power_off
 SLOWLY = 0.05
 """Seconds per microbatch of an attempt that something is to happen to, however busy the machine."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ UPDATES, SLOWLY = 200, 0.05
 """However busy the machine, the run is still there when something happens to its second job:
 seconds per microbatch of an attempt that something is to happen to."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def test_a_run_goes_on_in_other_jobs_when_it_is_warned_and_when_it_is_preempted(

@@ -6,7 +6,7 @@ from backend.runs.states import RunState
 from tests.integration.pools.rig import PoolRig
 from tests.slurm import CONTROLLER, Slurm
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def test_a_controller_that_crashes_costs_a_run_nothing(slurm_rig: PoolRig, slurm: Slurm) -> None:

@@ -21,7 +21,7 @@ UPDATES = 200
 PAUSE = 0.05
 """Seconds per microbatch: no agent that misses its database trains to the end within a lease."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def leader(rig: PoolRig, run_id: int) -> psutil.Process:

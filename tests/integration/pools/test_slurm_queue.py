@@ -11,7 +11,7 @@ from tests.integration.pools.conftest import in_slurm
 from tests.integration.pools.rig import PoolRig
 from tests.slurm import Slurm, wait
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def test_a_cancelled_run_leaves_nothing_in_slurm(

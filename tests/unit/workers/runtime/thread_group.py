@@ -13,7 +13,7 @@ class Meeting:
     told: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.barrier = Barrier(self.size, timeout=30)
+        self.barrier = Barrier(self.size, timeout=240)
 
 
 @dataclass

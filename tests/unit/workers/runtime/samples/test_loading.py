@@ -73,7 +73,7 @@ def test_some_microbatches_are_loaded_before_anybody_asks() -> None:
     epoch = Epoch.shuffled(part, Cutting(4), 1, 1)
     actions = tuple(Forward(0, microbatch) for microbatch in range(12))
     with loading(epoch, actions, {1}, 0, lambda: 0.0):
-        assert all(part.loaded.acquire(timeout=30) for _ in range(AHEAD))
+        assert all(part.loaded.acquire(timeout=240) for _ in range(AHEAD))
 
 
 def test_what_cannot_be_loaded_is_told_when_its_turn_comes() -> None:
