@@ -27,6 +27,8 @@ UPDATES = 60
 PAUSE = 0.01
 """Seconds per microbatch: something can happen in the middle of a run, and others have the cores
 meanwhile."""
+SLOWLY = 0.05
+"""Seconds per microbatch of an attempt that something is to happen to, however busy the machine."""
 PACED = (
     MODEL.replace(b"sleep(0.004)", b"sleep(pause())")
     + b"""
@@ -37,7 +39,7 @@ def pause():
     return (*own, pauses[-1])[0]
 """
 )
-"""Each attempt of a run at a pace of its own: the one to which something is to happen is slow."""
+"""A run whose attempts have a pace of their own each."""
 ROUND = 0.3
 """Seconds between two looks at the cluster."""
 
@@ -90,7 +92,8 @@ class PoolRig:
         **changes: object,
     ) -> TrainSpec:
         """One epoch of so many updates in two stages, on one or two machines of the pool. `pauses`
-        are the first attempt's, the second one's ..., and the last is of all that follow."""
+        in seconds per microbatch: of the first attempt, the second one ..., and the last of all
+        that follow."""
         definition = self.backend.definitions.add("slow.py", PACED % repr(tuple(pauses)).encode())
         stages = (Stage(0, 2, (0,)), Stage(2, 4, (1,)))
         fields = {

@@ -11,10 +11,7 @@ from backend.runs.pools.job import JobState
 from backend.runs.request.spec import CheckpointSpec, PoolSpec, ProfileSpec
 from backend.runs.states import RunState
 from tests.integration.pools.conftest import Losses
-from tests.integration.pools.rig import PAUSE, UPDATES, PoolRig, power_off
-
-SLOWLY = 0.05
-"""Seconds per microbatch of an attempt that something is to happen to, however busy the machine."""
+from tests.integration.pools.rig import PAUSE, SLOWLY, UPDATES, PoolRig, power_off
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -8,13 +8,12 @@ from backend.runs.pools.job import JobOrder
 from backend.runs.request.spec import CheckpointSpec
 from backend.runs.states import RunState
 from tests.integration.pools.conftest import Losses, in_slurm
-from tests.integration.pools.rig import PAUSE, PoolRig, power_off
+from tests.integration.pools.rig import PAUSE, SLOWLY, PoolRig, power_off
 from tests.slurm import Slurm
 from workers.pools.slurm.engine import SlurmEngine
 
-UPDATES, SLOWLY = 200, 0.05
-"""However busy the machine, the run is still there when something happens to its second job:
-seconds per microbatch of an attempt that something is to happen to."""
+UPDATES = 200
+"""However fast the machine, the run is still there when something happens to its second job."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 def test_a_controller_that_crashes_costs_a_run_nothing(slurm_rig: PoolRig, slurm: Slurm) -> None:
     """It ends while nobody knows of its job."""
     rig = slurm_rig
-    run = rig.submit(rig.training(1, 200, (0.02,)))
+    run = rig.submit(rig.training(1, 200, (0.02,)))  # 16 s: its job is to be saved before it ends
     rig.wait(lambda: rig.jobs(run.id) and rig.jobs(run.id)[0].hosts)
     slurm.until_saved(rig.jobs(run.id)[0].engine_id)
     rig.goes_on(run.id, 1)
