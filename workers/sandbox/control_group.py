@@ -26,8 +26,8 @@ KERNEL = 64 << 20
 the limit's words, is meant to come first."""
 OWN_PROCESSES = 8
 """Those of bubblewrap and the launcher, with their threads."""
-PATIENCE = 1.0
-"""Seconds that processes get to vanish."""
+PATIENCE = 10.0
+"""Seconds that killed processes get to vanish: a busy machine takes a while to take memory back."""
 _MADE = count()
 
 

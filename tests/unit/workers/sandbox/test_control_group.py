@@ -1,5 +1,6 @@
 """Where a control group lies and what bounds it, in folders laid out as the kernel lays them."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,16 @@ def test_where_none_can_be_made_there_is_none(tmp_path: Path, lines: str):
     (tmp_path / "a").mkdir()
     assert group(tmp_path, lines) is None
     assert not list(tmp_path.rglob("stageflow-*"))
+
+
+def test_it_goes_once_its_last_process_has_vanished(tmp_path: Path):
+    """A folder with something in it stands for a group with a process: neither can be removed."""
+    folders = (tmp_path / "memory", tmp_path / "pids")
+    for folder in folders:
+        folder.mkdir()
+        (folder / "process").touch()
+        threading.Timer(2.0, (folder / "process").unlink).start()
+    made = ControlGroup(folders)
+    made.close()
+    made.close()
+    assert not any(folder.exists() for folder in folders)
