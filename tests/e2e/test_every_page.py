@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Keyboard, Page, expect
 
 from tests.app import seed
 from tests.e2e.conftest import settled, window
-from tests.e2e.tour import COOKIE, EMPTY, SEEDED, TEAM, Stop, a_team, dashboard, visit
+from tests.e2e.tour import COOKIE, EMPTY, SEEDED, TEAM, Stop, a_team, dashboard, stands, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1500)]
 STREAMLIT_DRAWS = "[data-testid=stSidebarNav]"
@@ -206,7 +206,8 @@ def grave_faults(page: Page) -> list[str]:
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", scheme)
-        settled(page).wait_for_function(STILL)
+        stands(page)
+        page.wait_for_function(STILL)
         found += [f"{scheme}: {fault}" for fault in _ask_axe(page)]
     page.emulate_media(color_scheme="light")
     return found

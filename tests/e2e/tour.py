@@ -23,8 +23,8 @@ PATIENCE = 240_000  # milliseconds; a loaded machine is slow, not wrong
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, `acts`
-    what is done there before a picture, and `ends` what that waits for the end of."""
+    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, `ends`
+    what stands there while it searches, and `acts` what is done there before a picture."""
 
     name: str
     path: str
@@ -104,10 +104,12 @@ def a_team(backend: Backend) -> str:
 
 
 def visit(page: Page, url: str, stop: Stop, found: Seeded | None = None) -> None:
-    """Go there and wait until the page stands."""
+    """Go there and wait until the page has ended what it does, and stands."""
     path = stop.path.format(**asdict(found)) if found else stop.path
     page.goto(f"{url}/{path}")
     expect(settled(page).get_by_text(stop.shows).first).to_be_visible(timeout=PATIENCE)
+    if stop.ends:
+        expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=4 * PATIENCE)
     stands(page)
 
 
