@@ -78,7 +78,5 @@ def test_it_goes_once_its_last_process_has_vanished(tmp_path: Path):
         folder.mkdir()
         (folder / "process").touch()
         threading.Timer(2.0, (folder / "process").unlink).start()
-    made = ControlGroup(folders)
-    made.close()
-    made.close()
+    ControlGroup(folders).close()
     assert not any(folder.exists() for folder in folders)
