@@ -21,7 +21,7 @@ COUNTING = ExitStack()
 COUNTED: list[Allocations] = []
 COLLECTIVES = ("all_reduce", "all_gather_single", "all_to_all_single", "broadcast")
 PATIENCE = 60.0
-"""Seconds in which gloo's threads have let go of a tensor."""
+"""Seconds in which gloo's threads let go of a tensor."""
 
 
 class LetGo:
@@ -29,21 +29,22 @@ class LetGo:
     last holder is that thread is let go of uncounted, as only this thread's allocations are."""
 
     def __init__(self, work: Pending, holders: list[tuple[Tensor, int]]) -> None:
-        self._work: Pending | None = work
-        self._holders = holders
+        self._work, self._holders = work, holders
 
     def wait(self) -> None:
-        if self._work is None:
-            return
+        """To be called once: afterwards nothing of the collective is held here either."""
         self._work.wait()
-        self._work, deadline = None, time.monotonic() + PATIENCE
+        del self._work
+        deadline = time.monotonic() + PATIENCE
         while any(tensor._use_count() > before for tensor, before in self._holders):
             assert time.monotonic() < deadline, "a thread still holds what was summed or sent"
             time.sleep(0.0005)
-        self._holders = []
+        del self._holders
 
 
 def let_go(collective: Callable[..., Pending]) -> Callable[..., LetGo | None]:
+    """The collective, which is done when its tensors are let go of."""
+
     def called(*given, async_op: bool = False, **named) -> LetGo | None:
         holders = [(one, one._use_count()) for one in given if isinstance(one, Tensor)]
         work = LetGo(collective(*given, async_op=True, **named), holders)

@@ -34,15 +34,19 @@ def test_slices_are_counted_as_they_are_held(write_job, ended) -> None:
     profile = profiled("wide", WIDE, ProfileSpec(1, 32, repetitions=4), Reporter(0))
     copied = Plan("t", stages(0, len(profile.layers), replicas=(2,)), "1f1b-flush", 32, 4)
     unequal = tuple(replace(one, parts=(1, 3)) for one in BOTH)
+    spec = TrainSpec(
+        1,
+        copied,
+        data=DataSpec(samples=256, held_out=0.0),
+        optimizer=OptimizerSpec("adam", 0.001),
+        epochs=1,
+        checkpoints=CheckpointSpec(seconds=0),
+        tracing=profile.tracing,
+    )
     for plan in (copied, replace(copied, splits=BOTH), replace(copied, splits=unequal)):
-        data = DataSpec(samples=256, held_out=0.0)
-        rule = OptimizerSpec("adam", 0.001)
-        never, tracing = CheckpointSpec(seconds=0), profile.tracing
-        spec = TrainSpec(
-            1, plan, data=data, optimizer=rule, epochs=1, checkpoints=never, tracing=tracing
-        )
         (each,) = replica_parts(profile, plan, steady_shape(plan), "adam")
-        held = held_by(ended(write_job(WIDE.read_text(), spec), 2, counted.__name__))
+        job = write_job(WIDE.read_text(), replace(spec, plan=plan))
+        held = held_by(ended(job, 2, counted.__name__))
         assert held == [pytest.approx(one.total - one.process, abs=CLOSE) for one in each]
 
 
